@@ -1,0 +1,1 @@
+"""Lineal: NumPy programs, planned and run."""
