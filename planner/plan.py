@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
-from lineal.errors import Span
 from lineal.planner.types import DENSE, Density, Type
+
+from lineal.errors import Span
 
 Splits = tuple[tuple[int, ...], ...]
 
