@@ -134,6 +134,14 @@ _UFUNC = {
 }
 
 
+def _python(operation: Callable[..., Any], *values: object) -> Any:
+    """Do Python arithmetic on values known at plan time; its failure is the program's."""
+    try:
+        return operation(*values)
+    except (ArithmeticError, TypeError, ValueError) as error:
+        raise ProgramError(f"{type(error).__name__}: {error}") from error
+
+
 def binary(ctx: Context, name: str, a: Operand, b: Operand) -> Operand:
     """Return `a name b` as Python's operator gives it ("matmul" included)."""
     if name == "matmul":
@@ -142,9 +150,8 @@ def binary(ctx: Context, name: str, a: Operand, b: Operand) -> Operand:
         if not isinstance(value, Expr) and not is_scalar_value(value):
             lift(value)  # raises with the reason
     if not isinstance(a, Expr) and not isinstance(b, Expr):
-        if name in ("and", "or", "xor"):
-            return {"and": operator.and_, "or": operator.or_, "xor": operator.xor}[name](a, b)
-        return _PYTHON[name](a, b)
+        bitwise = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
+        return _python(bitwise.get(name) or _PYTHON[name], a, b)
     if is_weak(a) and is_weak(b):
         if name not in _PYTHON:
             raise UnsupportedError(
@@ -199,9 +206,8 @@ def _warn_outer(ctx: Context, name: str, a: Operand, b: Operand, node: Expr) -> 
 def unary(ctx: Context, name: str, x: Operand) -> Operand:
     """Return -x, +x, ~x or abs(x) as Python's operator gives it."""
     if not isinstance(x, Expr):
-        return {"neg": operator.neg, "pos": operator.pos, "invert": operator.invert, "abs": abs}[
-            name
-        ](x)
+        known = {"neg": operator.neg, "pos": operator.pos, "invert": operator.invert, "abs": abs}
+        return _python(known[name], x)
     if is_weak(x):
         if name == "invert":
             raise UnsupportedError("~ of a Python scalar", hint="use `not`")
@@ -412,6 +418,9 @@ def static_shape(ctx: Context, shape: object) -> Shape:
     for part in parts:
         if isinstance(part, Sym):
             dims.append(part)
+            continue
+        if isinstance(part, Expr) and part.op == "dim":
+            dims.append(typed(part.inputs[0]).shape[part.attr("axis")])  # type: ignore[call-overload]
             continue
         size = ctx.static(part, "a shape")
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)):

@@ -20,7 +20,13 @@ from lineal.planner.expr import Expr
 from lineal.planner.infer import BINARY, UNARY, show_shape, typed
 from lineal.planner.types import Dim, Sym, upper
 
-from lineal.errors import DTypeError, ProgramError, ShapeError, UnsupportedError
+from lineal.errors import (
+    DTypeError,
+    ProgramError,
+    ShapeError,
+    StaticValueError,
+    UnsupportedError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,10 +357,20 @@ def _triangle(op: str) -> Callable[..., Expr]:
 # --------------------------------------------------------------------------------- creation
 
 
+def _known_shape(ctx: Context, shape: object) -> tuple[Dim, ...]:
+    dims = build.static_shape(ctx, shape)
+    if any(isinstance(d, Sym) for d in dims):
+        raise StaticValueError(
+            "a new array whose size only the run will know",
+            hint="use np.zeros_like or np.full_like of an array of that shape",
+        )
+    return dims
+
+
 def _filled(value: float) -> Callable[..., Expr]:
     def fn(ctx: Context, shape: object, dtype: object = float) -> Expr:
         name = build.static_dtype(ctx, float if dtype is None else dtype)
-        return apply("full", value, shape=build.static_shape(ctx, shape), dtype=name)
+        return apply("full", value, shape=_known_shape(ctx, shape), dtype=name)
 
     return fn
 
@@ -362,7 +378,7 @@ def _filled(value: float) -> Callable[..., Expr]:
 def _full(ctx: Context, shape: object, fill_value: Operand, dtype: object = None) -> Expr:
     value = array(fill_value)
     name = typed(value).dtype.name if dtype is None else build.static_dtype(ctx, dtype)
-    dims = build.static_shape(ctx, shape)
+    dims = _known_shape(ctx, shape)
     if typed(value).ndim:
         return apply("copy", apply("broadcast_to", apply("cast", value, dtype=name), shape=dims))
     return apply("full", fill_value, shape=dims, dtype=name)
@@ -372,6 +388,8 @@ def _like(value: float | None) -> Callable[..., Expr]:
     def fn(ctx: Context, a: Operand, dtype: object = None, shape: object = None) -> Expr:
         type_ = typed(array(a))
         name = type_.dtype.name if dtype is None else build.static_dtype(ctx, dtype)
+        if shape is None and not type_.static:
+            return apply("full_like", value, a, dtype=name)
         dims = type_.shape if shape is None else build.static_shape(ctx, shape)
         return apply("full", value, shape=dims, dtype=name)
 
@@ -381,6 +399,8 @@ def _like(value: float | None) -> Callable[..., Expr]:
 def _full_like(ctx: Context, a: Operand, fill_value: Operand, dtype: object = None) -> Expr:
     type_ = typed(array(a))
     name = type_.dtype.name if dtype is None else build.static_dtype(ctx, dtype)
+    if not type_.static:
+        return apply("full_like", fill_value, a, dtype=name)
     return _full(ctx, type_.shape, fill_value, name)
 
 
@@ -488,7 +508,9 @@ def _reshape(ctx: Context, a: Operand, *shape: object) -> Expr:
     dims: list[Dim] = []
     unknown = -1
     for i, part in enumerate(asked):  # type: ignore[arg-type, var-annotated]
-        size = part if isinstance(part, Sym) else ctx.static(part, "a shape")
+        size = part
+        if not isinstance(part, Sym) and not (isinstance(part, Expr) and part.op == "dim"):
+            size = ctx.static(part, "a shape")
         if isinstance(size, (int, np.integer)) and size == -1:
             if unknown >= 0:
                 raise ShapeError("reshape: only one size can be -1")

@@ -857,6 +857,10 @@ RULES: dict[str, Callable[[Expr], Types]] = {
     "einsum": _einsum,
     "const": _const,
     "literal": _created,
+    "full_like": lambda node: Type(
+        typed(node.inputs[1]).shape, np.dtype(cast(str, node.attr("dtype")))
+    ),
+    "dim": lambda node: PY_INT,
     "input": _declared,
     "param": _declared,
     "undef": _declared,
