@@ -62,6 +62,8 @@ def binary(name: str, by_value: bool = False) -> Fn:
         if not left and not right:
             return f(a, b)
         if left and right:
+            if name not in PAIRWISE:
+                return f(dense(a), dense(b))
             if a.shape == b.shape:
                 return pairwise(name, a, b)
             shape = np.broadcast_shapes(a.shape, b.shape)
@@ -78,10 +80,8 @@ def binary(name: str, by_value: bool = False) -> Fn:
 
 
 def pairwise(name: str, a: Csr, b: Csr) -> Any:
-    """Apply `name` to two CSR arrays of one shape."""
+    """Apply `name`, one of PAIRWISE, to two CSR arrays of one shape."""
     f = UFUNCS[name]
-    if name not in PAIRWISE:
-        return f(a.toarray(), b.toarray())
     same = a.indptr is b.indptr and a.indices is b.indices
     if not same and a.nnz == b.nnz:
         same = np.array_equal(a.indptr, b.indptr) and np.array_equal(a.indices, b.indices)

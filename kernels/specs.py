@@ -151,8 +151,10 @@ def _binary_sparse(
         return False
     first, second = sparse
     if first and second:
+        if op not in PAIRWISE:
+            return False
         if None in shapes or shapes[0] == shapes[1]:
-            return op in PAIRWISE
+            return True
         # The one that is repeated is expanded; the other decides.
         out = np.broadcast_shapes(*(s for s in shapes if s is not None))
         first, second = shapes[0] == out, shapes[0] != out and shapes[1] == out
