@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from lineal.errors import Span
 from lineal.planner import build
 from lineal.planner.expr import Expr
 from lineal.planner.infer import typed
-
-from lineal.errors import Span
 
 Storage = frozenset[str]
 NOWHERE: Storage = frozenset()

@@ -11,11 +11,11 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import numpy as np
+
+from lineal.errors import DTypeError, ProgramError, ShapeError, StaticValueError, UnsupportedError
 from lineal.planner.expr import Expr, make
 from lineal.planner.infer import check_dtype, show_shape, type_of, typed
 from lineal.planner.types import Dim, Shape, Sym, Type
-
-from lineal.errors import DTypeError, ProgramError, ShapeError, StaticValueError, UnsupportedError
 
 Operand = Any
 """An Expr, or a Python or NumPy scalar."""
@@ -169,7 +169,7 @@ def binary(ctx: Context, name: str, a: Operand, b: Operand) -> Operand:
 
 
 def _power(base: Operand, exponent: Operand) -> Expr:
-    """x ** 2 -> square(x), x ** 0.5 -> sqrt(x), x ** -1 -> 1/x, as NumPy's own operator does."""
+    """X ** 2 -> square(x), x ** 0.5 -> sqrt(x), x ** -1 -> 1/x, as NumPy's own operator does."""
     if isinstance(base, Expr) and not isinstance(exponent, (Expr, np.generic)):
         type_ = typed(base)
         if type_.ndim and type_.dtype.kind == "f":

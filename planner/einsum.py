@@ -5,11 +5,10 @@ What has none (three and more distinct axes without a single contraction) stays 
 
 from __future__ import annotations
 
+from lineal.errors import ShapeError, UnsupportedError
 from lineal.planner.build import apply
 from lineal.planner.expr import Expr, make
 from lineal.planner.infer import type_of, typed
-
-from lineal.errors import ShapeError, UnsupportedError
 
 
 def lower_einsum(text: str, operands: list[Expr]) -> Expr:

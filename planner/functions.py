@@ -13,12 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from lineal.planner import build
-from lineal.planner.build import Context, Operand, apply, array, results
-from lineal.planner.einsum import lower_einsum
-from lineal.planner.expr import Expr
-from lineal.planner.infer import BINARY, UNARY, show_shape, typed
-from lineal.planner.types import Dim, Sym, upper
 
 from lineal.errors import (
     DTypeError,
@@ -27,6 +21,12 @@ from lineal.errors import (
     StaticValueError,
     UnsupportedError,
 )
+from lineal.planner import build
+from lineal.planner.build import Context, Operand, apply, array, results
+from lineal.planner.einsum import lower_einsum
+from lineal.planner.expr import Expr
+from lineal.planner.infer import BINARY, UNARY, show_shape, typed
+from lineal.planner.types import Dim, Sym, upper
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
-from lineal.planner.expr import Expr, walk
-from lineal.planner.types import Dim, Shape, Sym, Type, upper
 
 from lineal.errors import DTypeError, ProgramError, ShapeError
+from lineal.planner.expr import Expr, walk
+from lineal.planner.types import Dim, Shape, Sym, Type, upper
 
 Types = Type | tuple[Type, ...]
 

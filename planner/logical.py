@@ -6,11 +6,10 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
+from lineal.errors import Span
 from lineal.planner.expr import Expr
 from lineal.planner.plan import Decision
 from lineal.planner.types import Facts
-
-from lineal.errors import Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
-from lineal.planner.types import DENSE, Density, Type
-
 from lineal.errors import Span
+from lineal.planner.types import DENSE, Density, Type
 
 Splits = tuple[tuple[int, ...], ...]
 

@@ -15,6 +15,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from lineal.errors import (
+    AliasError,
+    DTypeError,
+    ProgramError,
+    ShapeError,
+    UnboundNameError,
+    UnsupportedError,
+)
 from lineal.planner import build, functions
 from lineal.planner.bindings import Arr, Conflict, Maybe, Rng, leaves, same, storages, unwrap
 from lineal.planner.expr import Expr, make
@@ -27,15 +36,6 @@ from lineal.planner.source import Source, capture
 from lineal.planner.trace_expr import ExpressionTracer, Frame
 from lineal.planner.trace_loop import LoopTracer
 from lineal.planner.types import Facts, Type
-
-from lineal.errors import (
-    AliasError,
-    DTypeError,
-    ProgramError,
-    ShapeError,
-    UnboundNameError,
-    UnsupportedError,
-)
 
 _LEAVES = (ast.Break, ast.Continue, ast.Return)
 _STATEMENT_HINTS: dict[type[ast.stmt], tuple[str, str]] = {

@@ -13,6 +13,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+
+from lineal.errors import (
+    DTypeError,
+    ProgramError,
+    ShapeError,
+    Span,
+    StaticValueError,
+    UnboundNameError,
+    UnsupportedError,
+)
 from lineal.planner import build, functions
 from lineal.planner.bindings import (
     NOWHERE,
@@ -33,16 +43,6 @@ from lineal.planner.logical import Guard, Note, Notes
 from lineal.planner.outside import Outside
 from lineal.planner.source import Source
 from lineal.planner.types import Sym
-
-from lineal.errors import (
-    DTypeError,
-    ProgramError,
-    ShapeError,
-    Span,
-    StaticValueError,
-    UnboundNameError,
-    UnsupportedError,
-)
 
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add",

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from lineal.errors import DTypeError, ProgramError, ShapeError, UnsupportedError
 from lineal.planner import build
 from lineal.planner.bindings import (
     Arr,
@@ -31,8 +32,6 @@ from lineal.planner.liveness import assigned, contains
 from lineal.planner.logical import Note
 from lineal.planner.trace_expr import ExpressionTracer
 from lineal.planner.types import Type
-
-from lineal.errors import DTypeError, ProgramError, ShapeError, UnsupportedError
 
 _MAX_PEELS = 3
 _EXITS = (ast.Break, ast.Continue)
