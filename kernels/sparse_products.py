@@ -6,6 +6,7 @@ are found with products of the patterns and set afterwards, so no operand is eve
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from lineal.kernels.sparse import Array, Csr, dense, is_sparse, like, operand, r
 
 
 def matmul(a: Any, b: Any) -> Any:
-    """a @ b by NumPy's rules: sparse @ sparse is sparse (dense if NaN is due), else dense."""
+    """Return a @ b by NumPy's rules; sparse @ sparse is sparse (dense if NaN is due)."""
     a, b = operand(a), operand(b)
     left, right = is_sparse(a), is_sparse(b)
     if not left and not right:
@@ -87,4 +88,4 @@ def _spread_sparse(out: Array, a: Csr, b: Csr) -> None:
     out[rows] = block
 
 
-KERNELS = {"matmul": matmul}
+KERNELS: dict[str, Callable[..., Any]] = {"matmul": matmul}

@@ -61,8 +61,10 @@ def by_row(ufunc: np.ufunc, s: Csr, data: Array, empty: Any = 0) -> Array:
 
 def _accumulator(ufunc: np.ufunc, dtype: Any, wanted: Any) -> np.dtype[Any]:
     if wanted is not None:
-        return np.dtype(wanted)
-    found: np.dtype[Any] = ufunc.reduce(np.empty(0, dtype=dtype)).dtype
+        wanted = np.dtype(wanted)
+    else:
+        wanted = ufunc.reduce(np.empty(0, dtype=dtype)).dtype
+    found: np.dtype[Any] = wanted
     return found
 
 

@@ -62,7 +62,9 @@ def test_unary(same, matrix, op, dtype):
         agree(same, op, [sp.csr_array(matrix(dtype, shape))])
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "int64", "uint8", "uint64", "float32", "float64"]
+)
 @pytest.mark.parametrize("op", BINARY)
 def test_binary(same, matrix, op, dtype):
     for shape in SHAPES:
@@ -332,12 +334,12 @@ def test_nan_and_infinity_next_to_implicit_zeros(same, matrix, dtype):
             agree(same, op, (a, b))
     for op in UNARY:
         agree(same, op, [s])
-    for op in REDUCTIONS + ["argmin", "argmax"]:
+    for op in [*REDUCTIONS, "argmin", "argmax"]:
         for axis in (None, 0, 1):
             agree(same, op, [s], {"axis": axis})
     for a, b in ((s, o.T), (o.T, s), (s, x.T), (s, x[0]), (x[:, 1], s), (o, x.T)):
-        for left in ([a] if sp.issparse(a) or a.ndim == 1 else [a, sp.csr_array(a)]):
-            for right in ([b] if sp.issparse(b) or b.ndim == 1 else [b, sp.csr_array(b)]):
+        for left in [a] if sp.issparse(a) or a.ndim == 1 else [a, sp.csr_array(a)]:
+            for right in [b] if sp.issparse(b) or b.ndim == 1 else [b, sp.csr_array(b)]:
                 agree(same, "matmul", (left, right))
     for ord in (None, 1, np.inf):
         agree(same, "norm", [s], {"ord": ord, "axis": None, "keepdims": False})
