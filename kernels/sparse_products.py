@@ -27,12 +27,27 @@ def matmul(a: Any, b: Any) -> Any:
     if dtype.kind == "f" and dtype.itemsize < 4:
         return np.matmul(dense(a), dense(b))
     if left and right:
-        return _both(recast(a, dtype), recast(b, dtype))
-    if left:
-        return _sparse_dense(recast(a, dtype), b.astype(dtype, copy=False))
-    if a.ndim == 1:
-        return _sparse_dense(transposed(recast(b, dtype)), a.astype(dtype, copy=False))
-    return _dense_sparse(a.astype(dtype, copy=False), recast(b, dtype))
+        out = _both(recast(a, dtype), recast(b, dtype))
+    elif left:
+        out = _sparse_dense(recast(a, dtype), b.astype(dtype, copy=False))
+    elif a.ndim == 1:
+        out = _sparse_dense(transposed(recast(b, dtype)), a.astype(dtype, copy=False))
+    else:
+        out = _dense_sparse(a.astype(dtype, copy=False), recast(b, dtype))
+    _warn(out, a, b)
+    return out
+
+
+def _warn(out: Any, a: Any, b: Any) -> None:
+    """Raise the floating-point condition that NumPy would; SciPy's products are silent."""
+    values = out.data if is_sparse(out) else out
+    if all_finite(values):
+        return
+    if any(np.isinf(x.data if is_sparse(x) else x).any() for x in (a, b)):
+        if np.isnan(values).any():
+            np.matmul(np.zeros((1, 1)), np.full((1, 1), np.inf))
+    elif np.isinf(values).any():
+        np.matmul(np.full((1, 1), 1e300), np.full((1, 1), 1e300))
 
 
 def _empty(x: Any) -> Any:

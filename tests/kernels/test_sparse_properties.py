@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ from test_sparse_kernels import BINARY, REDUCTIONS, UNARY, agree
 
 from lineal.kernels.sparse import canonical
 
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 DTYPES = ["bool", "int8", "uint8", "int64", "float32", "float64"]
 
 
@@ -42,7 +44,7 @@ def csr(draw, shape, dtype, special=True):
     return sp.csr_array((data, (rows, cols)), shape=shape)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_binary(same, data):
     shape = data.draw(shapes())
@@ -61,7 +63,7 @@ def test_binary(same, data):
         agree(same, op, [canonical(v) if sp.issparse(v) else v for v in pair])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.data())
 def test_unary_and_reductions(same, data):
     s = data.draw(csr(data.draw(shapes()), data.draw(st.sampled_from(DTYPES))))
