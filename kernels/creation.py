@@ -23,9 +23,7 @@ def arange(start: Any, stop: Any, step: Any = 1, dtype: Any = None) -> Any:
     return np.arange(start, stop, step, dtype=dtype)
 
 
-def linspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None
-) -> Any:
+def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None) -> Any:
     """`num` evenly spaced values from `start` to `stop`."""
     return np.linspace(start, stop, num, endpoint=endpoint, dtype=dtype)
 

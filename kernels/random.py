@@ -1,4 +1,4 @@
-"""Seeded random draws as pure functions: a draw returns the next generator, never moves the given."""
+"""Seeded random draws as pure functions: a draw returns the next generator."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ Spec = tuple[tuple[Any, ...], ...]
 
 
 def transpose(x: Any) -> Any:
-    """x [m, n] -> [n, m]; 1-D and 0-d values stay as they are."""
+    """Exchange the axes: x [m, n] -> [n, m]; 1-D and 0-d values stay as they are."""
     return np.transpose(x)
 
 
