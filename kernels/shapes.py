@@ -22,6 +22,11 @@ def reshape(x: Any, shape: tuple[int, ...]) -> Any:
     return np.reshape(x, shape)
 
 
+def dim(x: Any, axis: int) -> int:
+    """Return the size of `x` along `axis`, for sizes that only the run knows."""
+    return int(x.shape[axis])
+
+
 def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
     """Read-only view of `x` repeated to `shape`."""
     return np.broadcast_to(x, shape)
@@ -131,4 +136,5 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "concatenate": concatenate,
     "getitem": getitem,
     "setitem": setitem,
+    "dim": dim,
 }

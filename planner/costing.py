@@ -48,6 +48,19 @@ class Costing:
         types = type_of(node)
         return Value("", types if isinstance(types, Type) else types[0])
 
+    def describe(self, node: Expr) -> Value:
+        """Return the planned value of `node` under its own form rules."""
+        types = type_of(node)
+        type_ = types if isinstance(types, Type) else types[0]
+        if node.op == "input":
+            facts = self.program.facts.get(str(node.attr("name")))
+            if facts is not None:
+                return Value("", type_, facts.storage, facts.density)
+        if node.op in ("input", "item"):
+            return Value("", type_)
+        storage, density = self.form(node, 0)
+        return Value("", type_, storage, density)
+
     def adopt(self, param: Expr, init: Expr | None) -> None:
         """Give a loop's parameter the form of its initial value; a changing value is held dense."""
         type_ = type_of(param)

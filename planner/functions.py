@@ -926,25 +926,21 @@ def draw(
     given.update(zip(names, args, strict=False))
     given.update(kwargs)
     dtype = DRAWS[method][1]
+    static: dict[str, Any] = {}
     if "dtype" in given:
         dtype = build.static_dtype(ctx, given.pop("dtype"))
+        static["dtype"] = dtype
+    size = given.pop("size", None)
+    shape = None if size is None else _known_shape(ctx, size)
     if method == "permutation":
-        n = build.static_shape(ctx, given["x"])
-        node = apply("draw", rng, method=method, size=n, names=(), dtype=dtype)
-    else:
-        size = given.pop("size")
-        shape = None if size is None else build.static_shape(ctx, size)
-        present = {k: v for k, v in given.items() if v is not None}
-        if any(isinstance(v, Expr) and typed(v).ndim for v in present.values()):
-            raise UnsupportedError(f"{method} with array parameters", hint="draw, then scale")
-        node = apply(
-            "draw",
-            rng,
-            *present.values(),
-            method=method,
-            size=shape,
-            names=tuple(present),
-            dtype=dtype,
-        )
+        given["x"] = _known_shape(ctx, given["x"])[0]
+    present = {k: v for k, v in given.items() if v is not None}
+    if any(isinstance(v, Expr) and typed(v).ndim for v in present.values()):
+        raise UnsupportedError(f"{method} with array parameters", hint="draw, then scale")
+    made = (given["x"],) if method == "permutation" else shape
+    node = apply(
+        "draw", rng, *present.values(), method=method, size=shape, kwargs=tuple(present),
+        shape=() if made is None else made, result=dtype, **static,
+    )
     value, state = results(node)
     return value, state

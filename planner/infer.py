@@ -825,9 +825,8 @@ def _item(node: Expr) -> Type:
 
 
 def _draw(node: Expr) -> Types:
-    size = node.attr("size")
-    shape = cast(Shape, size) if size is not None else ()
-    return (Type(limit2d(shape), np.dtype(cast(str, node.attr("dtype")))), RNG)
+    shape = cast(Shape, node.attr("shape"))
+    return (Type(limit2d(shape), np.dtype(cast(str, node.attr("result")))), RNG)
 
 
 RULES: dict[str, Callable[[Expr], Types]] = {

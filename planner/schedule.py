@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lineal.planner.costing import Costing
-from lineal.planner.expr import Expr, walk
+from lineal.planner.expr import Expr
 from lineal.planner.infer import type_of
+from lineal.planner.levels import find_levels
 from lineal.planner.logical import IfView, Logical, LoopView, Note
 from lineal.planner.plan import Block, Once, Step, Value
 from lineal.planner.render import render
@@ -65,15 +66,9 @@ def schedule(program: Logical, iterations: dict[str, float] | float | None = Non
 class _Scheduler:
     def __init__(self, program: Logical, iterations: dict[str, float] | float | None) -> None:
         self.program = program
-        self.order = list(walk([*program.inputs, *program.outputs]))
-        self.position = {node: i for i, node in enumerate(self.order)}
-        self.loop_of_param: dict[Expr, Expr] = {}
-        for node in self.order:
-            if node.op == "loop":
-                view = LoopView(node)
-                for param in (*view.params, view.counter):
-                    self.loop_of_param[param] = node
-        self.depends: dict[Expr, frozenset[Expr]] = {}
+        levels = find_levels(program)
+        self.order = levels.order
+        self.level = levels.level
         self.top = Region("program", None, None, None, 0, 0)
         self.regions: dict[tuple[Expr, str], Region] = {}
         self.region_of: dict[Expr, Region] = {}
@@ -86,37 +81,12 @@ class _Scheduler:
     # -- where things run ----------------------------------------------------------------
 
     def run(self) -> Schedule:
-        self._find_dependence()
         self._find_regions()
         inputs = tuple(self._input(node) for node in self.program.inputs)
         body = self._block(self.top, self.top.plain, [], 1.0, set())
         outputs = tuple(self._name_of(node) for node in self.program.outputs)
         body = Block(body.steps, outputs, body.once)
         return Schedule(inputs, body, outputs, tuple(self.costs.loops))
-
-    def _find_dependence(self) -> None:
-        """Find the loops whose iteration each node depends on."""
-        raw: dict[Expr, frozenset[Expr]] = {}
-        for node in self.order:
-            found: frozenset[Expr] = frozenset().union(*(raw[i] for i in node.inputs))
-            if node in self.loop_of_param:
-                found |= {self.loop_of_param[node]}
-            if node.op == "loop":
-                found -= {node}
-            raw[node] = found
-        self.depends = raw
-        self.level: dict[Expr, int] = {}
-        depth: dict[Expr, int] = {}
-        for node in reversed(self.order):
-            if node.op == "loop":
-                depth[node] = 0
-
-        def depth_of(loop: Expr) -> int:
-            return 1 + max((depth_of(outer) for outer in raw[loop]), default=0)
-
-        depths = {loop: depth_of(loop) for loop in depth}
-        for node in self.order:
-            self.level[node] = max((depths[loop] for loop in raw[node]), default=0)
 
     def _find_regions(self) -> None:
         """Place consumers first: a node's region is the meet of its uses' regions."""
