@@ -69,7 +69,7 @@ def put(index: tuple[Any, ...], block: Any, value: Any) -> Any:
                 kind = "array" if isinstance(item, np.ndarray) else "int"
                 spec.append((kind, len(arrays)))
                 arrays.append(item)
-        return get("setitem")(block, value, *arrays, spec=tuple(spec))
+        return get("setitem", True)(block, value, *arrays, spec=tuple(spec))
     result = block.copy()
     result[index] = dense(value)
     return result

@@ -27,7 +27,7 @@ def kernel(op: str, attrs: tuple[tuple[str, Any], ...], *values: Any) -> Any:
     """Run the kernel of operator `op`."""
     from lineal.kernels.registry import get
 
-    return get(op)(*values, **dict(attrs))
+    return get(op, any(is_sparse(value) for value in values))(*values, **dict(attrs))
 
 
 def cut(index: tuple[slice, ...], value: Any) -> Any:
@@ -67,7 +67,16 @@ def flip(value: Any) -> Any:
 
 
 def multiply(flip_left: bool, flip_right: bool, left: Any, right: Any) -> Any:
-    """Return the product of two blocks, either of them transposed first."""
+    """Return the product of two blocks, either of them transposed first.
+
+    A transposed sparse block next to a dense one is not converted: (S.T @ D) is (D.T @ S).T.
+    """
+    if flip_left and is_sparse(left) and not is_sparse(right):
+        right = right if right.ndim == 1 or flip_right else right.T
+        return kernel("matmul", (), right, left).T
+    if flip_right and is_sparse(right) and not is_sparse(left):
+        left = left if left.ndim == 1 or flip_left else left.T
+        return kernel("matmul", (), right, left).T
     if flip_left:
         left = flip(left)
     if flip_right:
