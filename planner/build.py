@@ -176,10 +176,10 @@ def _power(base: Operand, exponent: Operand) -> Expr:
             fast = {2: "square", 0.5: "sqrt", -1: "reciprocal"}.get(exponent)
             if fast is not None and not isinstance(exponent, bool):
                 return apply(fast, base)
-        if type_.ndim and type_.dtype.kind in "iu" and type(exponent) is int:
+        if type_.ndim and type_.dtype.kind in "iub" and type(exponent) is int:
             if exponent == 2:
                 return apply("square", base)
-            if exponent < 0:
+            if exponent < 0 and type_.dtype.kind != "b":
                 raise DTypeError(
                     "an integer array cannot be raised to a negative integer power",
                     hint="convert it first, e.g. x.astype(float) ** -1",
