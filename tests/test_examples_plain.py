@@ -364,7 +364,7 @@ def test_pains_h8_kmeans_with_empty_clusters() -> None:
     start = np.array([[98, 104], [103, 100], [109, 102], [110, 100], [111, 100], [112, 100.0]])
     C, labels, inertia, done = kmeans(X, start)
     assert inertia == 0
-    assert done < 50
+    assert done <= 3
     np.testing.assert_array_equal(C[labels], X)
 
 
