@@ -13,7 +13,7 @@ import os
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 
@@ -94,8 +94,9 @@ def _read_npy(file: Path) -> np.ndarray:
             )
         if not shape or 0 in shape:  # nothing to map
             return np.fromfile(stream, dtype, math.prod(shape)).reshape(shape)
-    order = "F" if fortran else "C"
-    return np.memmap(file, dtype=dtype, mode="r", offset=offset, shape=shape, order=order)
+    order: Literal["F", "C"] = "F" if fortran else "C"
+    mapped: np.ndarray = np.memmap(file, dtype, "r", offset, shape, order)
+    return mapped
 
 
 def _npy_header(stream: BinaryIO, where: str) -> tuple[tuple[int, ...], bool, np.dtype]:
