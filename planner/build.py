@@ -257,12 +257,8 @@ def _resolve_slice(ctx: Context, part: slice, dim: Dim) -> tuple[Any, ...]:
     if bounds[2] == 0:
         raise ShapeError("slice step cannot be zero")
     if isinstance(dim, Sym):
-        if bounds == [None, None, None]:
-            return ("slice", None, None, None)
-        raise StaticValueError(
-            f"a slice of an axis whose size ({dim}) only the run will know",
-            hint="slice before the boolean selection",
-        )
+        # The run resolves the bounds; they stay as written.
+        return ("slice", *(None if b is None else int(b) for b in bounds))
     start, stop, step = slice(*(None if b is None else int(b) for b in bounds)).indices(dim)
     if (start, stop, step) == (0, dim, 1):
         return ("slice", None, None, None)

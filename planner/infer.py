@@ -538,6 +538,8 @@ def slice_length(entry: tuple[Any, ...], dim: Dim) -> Dim:
     _, start, stop, step = entry
     if start is None and stop is None and step is None:
         return dim
+    if isinstance(dim, Sym):
+        return Sym(("slice", dim.source, start, stop, step), dim.bound, f"{dim.name}[:]")
     if stop is None:
         stop = -1
     return len(range(start, stop, step))
