@@ -832,7 +832,7 @@ def _table() -> dict[Any, Entry]:
     add(np.copy, "np.copy", _copy, "shapes", "copy")
     add("astype", "x.astype", _astype, "shapes", "astype", view=True)
     add("flatten", "x.flatten", _flatten, "shapes", "flatten")
-    add(np.transpose, "np.transpose", _transpose, "shapes", view=True)
+    add(np.transpose, "np.transpose", _transpose, "shapes", "transpose", view=True)
     add(np.matrix_transpose, "np.matrix_transpose", _matrix_transpose, "shapes", view=True)
     add(np.reshape, "np.reshape", _reshape, "shapes", "reshape", view=True)
     add(np.ravel, "np.ravel", _ravel_fn, "shapes", "ravel", view=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from lineal.errors import Span
-from lineal.planner.expr import Expr
+from lineal.planner.expr import Expr, flatten, unflatten
 from lineal.planner.plan import Decision
 from lineal.planner.types import Facts
 
@@ -68,6 +68,36 @@ class Logical:
     warnings: tuple[tuple[str, Span], ...] = ()
     decisions: tuple[Decision, ...] = ()
     algebra: str = "real"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # All nodes travel in one flat list: it pickles at any depth, and every node once.
+        noted = list(self.notes)
+        guarded = [g.expr for g in self.guards]
+        flat, at = flatten([*self.inputs, *self.outputs, *noted, *guarded])
+        rest = {
+            f.name: getattr(self, f.name)
+            for f in fields(self)
+            if f.name not in ("inputs", "outputs", "notes", "guards")
+        }
+        sizes = (len(self.inputs), len(self.outputs), len(noted))
+        values = ([self.notes[n] for n in noted], [g.value for g in self.guards])
+        return (_restore, (flat, at, sizes, values, rest))
+
+
+def _restore(
+    flat: Any, at: tuple[int, ...], sizes: tuple[int, int, int], values: Any, rest: dict[str, Any]
+) -> Logical:
+    nodes = unflatten(flat, at)
+    a, b, c = sizes
+    return Logical(
+        inputs=nodes[:a],
+        outputs=nodes[a : a + b],
+        notes=dict(zip(nodes[a + b : a + b + c], values[0], strict=True)),
+        guards=tuple(
+            Guard(e, v) for e, v in zip(nodes[a + b + c :], values[1], strict=True)
+        ),
+        **rest,
+    )
 
 
 @dataclass(frozen=True, slots=True)
