@@ -64,9 +64,7 @@ def layout(graph: Graph, sizes: list[tuple[float, float]], titles: list[float]) 
 
 
 class _Layout:
-    def __init__(
-        self, graph: Graph, sizes: list[tuple[float, float]], titles: list[float]
-    ) -> None:
+    def __init__(self, graph: Graph, sizes: list[tuple[float, float]], titles: list[float]) -> None:
         self.graph = graph
         self.sizes = sizes
         self.titles = titles
@@ -157,15 +155,11 @@ class _Layout:
                 frame.place[item] = Rect(xs[item], top + (height - h) / 2, w, h)
             top += height + GAP_Y
         left = min(xs.values(), default=0.0)
-        frame.place = {
-            item: Rect(r.x - left, r.y, r.w, r.h) for item, r in frame.place.items()
-        }
+        frame.place = {item: Rect(r.x - left, r.y, r.w, r.h) for item, r in frame.place.items()}
         frame.width = max((r.x + r.w for r in frame.place.values()), default=0.0)
         frame.height = max(top - GAP_Y, 0.0)
 
-    def lanes(
-        self, frame: _Frame, rank: dict[Item, int], depth: int
-    ) -> list[tuple[Item, Item]]:
+    def lanes(self, frame: _Frame, rank: dict[Item, int], depth: int) -> list[tuple[Item, Item]]:
         """Add lanes for pieces that span layers; return the links between adjacent layers.
 
         Edges of one value share their lanes.

@@ -92,7 +92,9 @@ def _width(text: str, char: float) -> float:
 
 def _text(text: str) -> str:
     """Return `text` for XML, control characters that XML forbids shown as question marks."""
-    legal = (c if c in "\n\t" or (c >= " " and not "\ud800" <= c <= "\udfff") else "?" for c in text)
+    legal = (
+        c if c in "\n\t" or (c >= " " and not "\ud800" <= c <= "\udfff") else "?" for c in text
+    )
     return escape("".join(c if c not in "\ufffe\uffff" else "?" for c in legal), {'"': "&quot;"})
 
 
@@ -152,9 +154,7 @@ def _turns(graph: Graph, drawing: Drawing) -> list[str]:
 
 
 def _node(node: Node, rect: Rect) -> str:
-    css = " ".join(
-        filter(None, ("node", node.kind, node.where, "hoisted" if node.hoisted else ""))
-    )
+    css = " ".join(filter(None, ("node", node.kind, node.where, "hoisted" if node.hoisted else "")))
     radius = rect.h / 2 if node.kind in ("input", "return") else 5
     parts = [
         f'<g class="{css}"><title>{_text(node.title)}</title>'

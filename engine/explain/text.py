@@ -8,6 +8,7 @@ from lineal.engine.explain import numbers
 from lineal.engine.explain.rows import Carried, Row, constant_texts, rows
 from lineal.planner.fingerprint import plan_hash
 from lineal.planner.plan import Decision, PhysicalPlan, Value
+from lineal.planner.types import DENSE
 
 WIDTH = 100
 _MAX_INDENT = 12
@@ -77,6 +78,8 @@ def _input(value: Value) -> Cells:
 def _held(value: Value) -> str:
     if value.type.kind != "array" or not value.type.ndim:
         return ""
+    if value.density == DENSE:  # at most all entries are not zero: nothing is known
+        return value.storage
     return f"{value.storage} {numbers.density(value.density)}"
 
 
@@ -253,25 +256,30 @@ def _decisions(plan: PhysicalPlan, verbose: bool) -> list[str]:
     """Return the "why" lines: what fired, and what was refused with the numbers compared."""
     fired = [d for d in plan.decisions if d.fired]
     refused = [d for d in plan.decisions if not d.fired]
-    lines = [line for d in fired for line in _decision(d, plan, "why")]
+    lines = [line for d in fired for line in _decision(d, plan, "why", verbose)]
     if verbose:
-        lines += [line for d in refused for line in _decision(d, plan, "refused")]
+        lines += [line for d in refused for line in _decision(d, plan, "refused", verbose)]
     elif refused:
         lines.append(f"{len(refused)} refused: explain(verbose=True) lists them with their reasons")
     return lines
 
 
-def _decision(d: Decision, plan: PhysicalPlan, word: str) -> list[str]:
+def _decision(d: Decision, plan: PhysicalPlan, word: str, verbose: bool) -> list[str]:
     place = ""
     if d.span is not None:
         own = d.span.function in ("", plan.name)
         place = f"  line {d.span.line}" if own else f"  {d.span.function}:{d.span.line}"
-    change = ""
-    if d.before or d.after:
-        half = 34
-        change = f"  {numbers.elide(d.before, half)}"
-        change += f" -> {numbers.elide(d.after, half)}" if d.after else ""
-    lines = [f"{word} {d.rule}{place}{change}"]
+    head = f"{word} {d.rule}{place}"
+    before, after = " ".join(d.before.split()), " ".join(d.after.split())
+    one = f"{head}  {before}{f' -> {after}' if after else ''}"
+    if not before and not after:
+        lines = [head]
+    elif len(one) <= WIDTH:
+        lines = [one]
+    else:
+        room = 10_000 if verbose else WIDTH - 7
+        lines = [head, f"       {numbers.elide(before, room)}"]
+        lines += [f"    -> {numbers.elide(after, room)}"] if after else []
     compared = ", ".join(f"{name} {numbers.figure(name, value)}" for name, value in d.numbers)
     numerics = "" if d.numerics == "exact" else f"numerics: {d.numerics}"
     detail = "; ".join(part for part in (d.reason, compared, numerics) if part)
