@@ -70,6 +70,7 @@ class _Layout:
         self.titles = titles
         self.frames: dict[int, _Frame] = {i: _Frame() for i in range(-1, len(graph.boxes))}
         self.sides: list[int] = []
+        self.heads: frozenset[Item] = frozenset(("node", head) for _, head in graph.turns)
         self.with_lanes = len(graph.edges) <= _LANES_UP_TO
 
     def run(self) -> Drawing:
@@ -144,7 +145,7 @@ class _Layout:
         for a, b in segments:
             downs.setdefault(a, []).append(b)
             ups.setdefault(b, []).append(a)
-        _order(layers, ups, downs)
+        _order(layers, ups, downs, self.heads)
         widths = {item: self.size(item)[0] for item in rank}
         xs = _columns(layers, ups, downs, widths)
         top = 0.0
@@ -252,9 +253,15 @@ def _ranks(items: list[Item], links: list[tuple[Item, Item]]) -> dict[Item, int]
 
 
 def _order(
-    layers: list[list[Item]], ups: dict[Item, list[Item]], downs: dict[Item, list[Item]]
+    layers: list[list[Item]],
+    ups: dict[Item, list[Item]],
+    downs: dict[Item, list[Item]],
+    first: frozenset[Item],
 ) -> None:
-    """Sort each layer by the mean place of its neighbours, a few times down and up."""
+    """Sort each layer by the mean place of its neighbours, a few times down and up.
+
+    Items in `first` stay at the left: a line comes to them from there.
+    """
     for sweep in range(_SWEEPS):
         near = ups if sweep % 2 == 0 else downs
         sequence = layers if sweep % 2 == 0 else layers[::-1]
@@ -263,7 +270,8 @@ def _order(
             keys: dict[Item, float] = {}
             for position, item in enumerate(layer):
                 found = [place[n] for n in near.get(item, ()) if n in place]
-                keys[item] = sum(found) / len(found) if found else position / max(len(layer), 1)
+                mean = sum(found) / len(found) if found else position / len(layer)
+                keys[item] = -1.0 if item in first else mean
             layer.sort(key=lambda item: keys[item])
             for position, item in enumerate(layer):
                 place[item] = (position + 0.5) / len(layer)

@@ -111,7 +111,8 @@ def _boxes(graph: Graph, drawing: Drawing) -> list[str]:
         parts.append(
             f'<rect class="box {box.kind}" x="{rect.x:.1f}" y="{rect.y:.1f}" '
             f'width="{rect.w:.1f}" height="{rect.h:.1f}" rx="8"/>'
-            f'<text class="small" x="{rect.x + 8:.1f}" y="{rect.y + 13:.1f}">{_text(box.title)}</text>'
+            f'<text class="small" x="{rect.x + 8:.1f}" y="{rect.y + 13:.1f}">'
+            f"{_text(box.title)}</text>"
         )
     return parts
 

@@ -215,9 +215,9 @@ def _align(table: list[Cells], columns: Iterable[str], narrow: bool) -> list[str
     Control lines have no part in the widths: they run over the columns that they leave empty.
     """
     used = [c for c in columns if any(cells.get(c) for cells in table[1:])]
-    full = [cells for cells in table if cells.get("type")]
+    full = [cells for cells in table if cells.get("type") or cells.get("peak")]
     widths = {c: max((len(cells.get(c, "")) for cells in full), default=0) for c in used}
-    operations = [len(cells.get("from", "")) for cells in full if cells.get("bytes")]
+    operations = [len(cells.get("from", "")) for cells in full if cells.get("peak")]
     if "from" in widths and operations:
         widths["from"] = max(operations)
     for column in ("frees", "computes", "from"):

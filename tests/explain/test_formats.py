@@ -172,7 +172,7 @@ def test_networkx_edges_name_the_values() -> None:
 def test_K8_drawing_needs_no_graphviz(
     run_python: Callable[..., object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No Graphviz program or package is looked for: with neither on the machine, views are whole."""
+    """With neither Graphviz nor a package for it on the machine, views are whole."""
     monkeypatch.setenv("PATH", "")
     code = (
         "import sys\n"
