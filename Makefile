@@ -81,8 +81,8 @@ $(VENV)/.test: $(VENV)/.base
 
 .venv-lowest/.stamp: pyproject.toml lineal/_version.py
 	$(call make_venv,.venv-lowest)
-	.venv-lowest/bin/python -m pip --disable-pip-version-check --quiet --no-input install -e . \
-	    dask==$(LOWEST_DASK) distributed==$(LOWEST_DASK) 'pandas>=2.2.2,<3' pyarrow \
+	.venv-lowest/bin/python -m pip --disable-pip-version-check --quiet --no-input install -e '.[demo,io]' \
+	    dask==$(LOWEST_DASK) distributed==$(LOWEST_DASK) 'pandas<3' \
 	    pytest pytest-timeout hypothesis
 	touch $@
 

@@ -79,7 +79,8 @@ class DeclaredArray:
     @property
     def dtype(self) -> np.dtype:
         """Element type of the array."""
-        return np.dtype(self.value.dtype)
+        dtype: np.dtype = self.value.dtype
+        return dtype
 
     @property
     def ndim(self) -> int:
@@ -348,7 +349,8 @@ def _sample(size: int, count: int) -> np.ndarray:
 
 
 def _dense(value: Any) -> np.ndarray:
-    return value.toarray() if is_sparse(value) else value
+    dense: np.ndarray = value.toarray() if is_sparse(value) else value
+    return dense
 
 
 def _check_symmetric(value: Any, fact: str, operand: str) -> None:

@@ -67,7 +67,7 @@ class ThreadExecutor:
         self.peak_live = 0
         """Largest number of results that were held at a time (for tests of memory use)."""
         self._results: dict[Any, Any] = {}
-        self._lock = threading.Lock()
+        self._failed: dict[Any, BaseException] = {}
         self._pool: ThreadPoolExecutor | None = None
 
     def submit(self, jobs: Jobs, keep: Sequence[Any]) -> None:
@@ -93,7 +93,10 @@ class ThreadExecutor:
             self._pool = None
 
     def gather(self, keys: Sequence[Any]) -> list[Any]:
-        """Return kept results."""
+        """Return kept results; raises the error of the submission that should have made one."""
+        for key in keys:
+            if key in self._failed:
+                raise self._failed[key]
         return [self._results[key] for key in keys]
 
     def wait(self, keys: Sequence[Any]) -> None:
@@ -103,6 +106,7 @@ class ThreadExecutor:
         """Forget kept results."""
         for key in keys:
             self._results.pop(key, None)
+            self._failed.pop(key, None)
 
     def sees_file(self, path: str, size: int, mtime_ns: int) -> bool:
         """True: it is this process."""
@@ -114,6 +118,7 @@ class ThreadExecutor:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
         self._results.clear()
+        self._failed.clear()
         self.grave.clear()
 
 
@@ -168,8 +173,8 @@ class _Run:
         try:
             for key in sorted(self.jobs, key=self.order.__getitem__):
                 self.finish(key, self.call(key))
-        except BaseException:
-            self._forget()
+        except BaseException as error:
+            self._fail(error)
             raise
 
     def on_pool(self, pool: ThreadPoolExecutor) -> None:
@@ -190,7 +195,7 @@ class _Run:
             if error is not self.error:  # interrupted from outside: do not wait for the threads
                 self.error = error
                 self.executor.drop_pool()
-            self._forget()
+            self._fail(error)
             raise
 
     def _work(self, key: Any, ready: list[Any]) -> None:
@@ -211,9 +216,16 @@ class _Run:
             self.running -= 1
             self.changed.notify()
 
-    def _forget(self) -> None:
-        for key in self.jobs:
-            self.results.pop(key, None)
+    def _fail(self, error: BaseException) -> None:
+        """Keep what is done and wanted, deliver the data, mark the rest as failed."""
+        for key, job in self.jobs.items():
+            if key not in self.keep:
+                self.results.pop(key, None)
+            elif key not in self.results:
+                if isinstance(job, Job) and job.data:
+                    self.results[key] = self.call(key)
+                else:
+                    self.executor._failed[key] = error
 
 
 def _depth_first(jobs: Jobs, keep: Sequence[Any]) -> dict[Any, int]:

@@ -27,6 +27,12 @@ class Arr:
     storage: Storage = NOWHERE
 
 
+class ListValue(tuple[Any, ...]):
+    """A list of the program: a tuple everywhere, but as an index it selects rows."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Rng:
     """A random generator; its state is the tracer's state variable `state`."""
@@ -60,7 +66,7 @@ def leaves(value: Any) -> list[Any]:
 def refill(value: Any, new: list[Any]) -> Any:
     """Return `value`'s nesting with its leaves taken from the front of `new`."""
     if isinstance(value, tuple):
-        return tuple(refill(item, new) for item in value)
+        return type(value)(refill(item, new) for item in value)
     return new.pop(0)
 
 
@@ -68,6 +74,8 @@ def unwrap(value: Any) -> Any:
     """Return `value` as the builders take it: expressions in place of Arr."""
     if isinstance(value, Arr):
         return value.expr
+    if isinstance(value, ListValue):
+        return [unwrap(v) for v in value]
     if isinstance(value, tuple):
         return tuple(unwrap(v) for v in value)
     if isinstance(value, list):

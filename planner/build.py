@@ -176,10 +176,10 @@ def _power(base: Operand, exponent: Operand) -> Expr:
             fast = {2: "square", 0.5: "sqrt", -1: "reciprocal"}.get(exponent)
             if fast is not None and not isinstance(exponent, bool):
                 return apply(fast, base)
-        if type_.ndim and type_.dtype.kind in "iu" and type(exponent) is int:
+        if type_.ndim and type_.dtype.kind in "iub" and type(exponent) is int:
             if exponent == 2:
                 return apply("square", base)
-            if exponent < 0:
+            if exponent < 0 and type_.dtype.kind != "b":
                 raise DTypeError(
                     "an integer array cannot be raised to a negative integer power",
                     hint="convert it first, e.g. x.astype(float) ** -1",
@@ -257,12 +257,8 @@ def _resolve_slice(ctx: Context, part: slice, dim: Dim) -> tuple[Any, ...]:
     if bounds[2] == 0:
         raise ShapeError("slice step cannot be zero")
     if isinstance(dim, Sym):
-        if bounds == [None, None, None]:
-            return ("slice", None, None, None)
-        raise StaticValueError(
-            f"a slice of an axis whose size ({dim}) only the run will know",
-            hint="slice before the boolean selection",
-        )
+        # The run resolves the bounds; they stay as written.
+        return ("slice", *(None if b is None else int(b) for b in bounds))
     start, stop, step = slice(*(None if b is None else int(b) for b in bounds)).indices(dim)
     if (start, stop, step) == (0, dim, 1):
         return ("slice", None, None, None)

@@ -124,13 +124,13 @@ def _reduce(
 ) -> Expr:
     x = array(a)
     ndim = typed(x).ndim
-    name = None if dtype is None else build.static_dtype(ctx, dtype)
+    if op not in ("argmin", "argmax"):
+        extra["dtype"] = None if dtype is None else build.static_dtype(ctx, dtype)
     return apply(
         op,
         x,
         axis=build.static_axis(ctx, axis, ndim),
         keepdims=build.static_bool(ctx, keepdims, "keepdims"),
-        dtype=name,
         **extra,
     )
 

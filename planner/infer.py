@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from lineal.errors import DTypeError, ProgramError, ShapeError
-from lineal.planner.expr import Expr, walk
+from lineal.planner.expr import Expr
 from lineal.planner.types import Dim, Shape, Sym, Type, upper
 
 Types = Type | tuple[Type, ...]
@@ -68,7 +68,14 @@ def type_of(node: Expr) -> Types:
     """Return the Type of `node`, a tuple of Types if it has several results."""
     known = node.cache.get("type")
     if known is None:
-        for part in walk([node]):
+        stack = [node]
+        while stack:
+            part = stack[-1]
+            missing = [child for child in part.inputs if "type" not in child.cache]
+            if missing:
+                stack.extend(missing)
+                continue
+            stack.pop()
             if "type" not in part.cache:
                 part.cache["type"] = _infer(part)
         known = node.cache["type"]
@@ -531,6 +538,8 @@ def slice_length(entry: tuple[Any, ...], dim: Dim) -> Dim:
     _, start, stop, step = entry
     if start is None and stop is None and step is None:
         return dim
+    if isinstance(dim, Sym):
+        return Sym(("slice", dim.source, start, stop, step), dim.bound, f"{dim.name}[:]")
     if stop is None:
         stop = -1
     return len(range(start, stop, step))
@@ -767,6 +776,12 @@ def _to_scalar(node: Expr) -> Type:
     return {"to_bool": PY_BOOL, "to_int": PY_INT, "to_float": PY_FLOAT}[node.op]
 
 
+def _parts(dim: Dim) -> frozenset[Dim]:
+    if isinstance(dim, Sym) and isinstance(dim.source, tuple) and dim.source[0] == "join":
+        return cast("frozenset[Dim]", dim.source[1])
+    return frozenset([dim])
+
+
 def join_types(a: Type, b: Type) -> Type | None:
     """Return the type of a value that is `a` on one path and `b` on another, None if none fits.
 
@@ -783,7 +798,9 @@ def join_types(a: Type, b: Type) -> Type | None:
         if p == q:
             dims.append(p)
         elif isinstance(p, Sym) or isinstance(q, Sym):
-            dims.append(Sym(("join", p, q), max(upper(p), upper(q)), f"{p}|{q}"))
+            parts = _parts(p) | _parts(q)
+            bound = max(upper(p), upper(q))
+            dims.append(p if parts == _parts(p) else Sym(("join", parts), bound, f"{p}|{q}"))
         else:
             return None
     if a.dtype == b.dtype:

@@ -6,7 +6,7 @@ A split is a tuple of block sizes that add up to the axis' length; it has at lea
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from lineal.planner.types import Type, upper
 
@@ -72,7 +72,7 @@ def intersect(*splits: Split) -> Split:
     if all(split == first for split in splits):
         return first
     edges = sorted({edge for split in splits for edge in starts(split)})
-    sizes = tuple(b - a for a, b in zip(edges, edges[1:], strict=False))
+    sizes = tuple(b - a for a, b in pairwise(edges))
     return sizes or (0,)
 
 
@@ -155,3 +155,27 @@ def _index(
     if op == "setitem" and "new" in kinds:
         return "no blocked form of setitem with a new axis"
     return ""
+
+
+def sliced(split: Split, start: int | None, stop: int | None, step: int | None) -> Split:
+    """Return the block sizes that a slice of an axis has; untouched blocks go, (0,) if all do."""
+    edges = starts(split)
+    chosen = range(edges[-1])[slice(start, stop, step)]
+    sizes = []
+    for low, high in pairwise(edges):
+        count = len(_within(chosen, low, high))
+        if count:
+            sizes.append(count)
+    if chosen.step < 0:
+        sizes.reverse()
+    return tuple(sizes) or (0,)
+
+
+def _within(chosen: range, low: int, high: int) -> range:
+    """Return the part of a range (as an increasing one) that lies in [low, high)."""
+    if not len(chosen):
+        return range(0)
+    up = chosen if chosen.step > 0 else chosen[::-1]
+    first = max(0, -(-(low - up.start) // up.step))
+    last = max(0, -(-(high - up.start) // up.step))
+    return up[min(first, len(up)) : min(last, len(up))]

@@ -26,13 +26,13 @@ def _block(block: Block, live: Names) -> tuple[Block, Names, dict[int, list[str]
     hoisted: dict[int, list[str]] = {}
     used: set[str] = set(live)
     steps: list[Step] = []
+    mine = {v.name for s in block.steps for v in s.outputs}
     for step in reversed(block.steps):
         done, uses, inner = _step(step)
         for level, names in inner.items():
             hoisted.setdefault(level, []).extend(names)
         made = [v.name for v in step.outputs]
         frees = [*done.frees, *(n for n in made if n not in used)]
-        mine = {v.name for s in block.steps for v in s.outputs}
         frees += [n for n in sorted(uses, key=_order) if n in mine and n not in used]
         steps.append(replace(done, frees=tuple(dict.fromkeys(frees))))
         used |= uses

@@ -25,7 +25,7 @@ from lineal.errors import (
     UnsupportedError,
 )
 from lineal.planner import build, functions
-from lineal.planner.bindings import Arr, Conflict, Maybe, Rng, leaves, same, storages, unwrap
+from lineal.planner.bindings import Arr, Conflict, ListValue, Maybe, Rng, leaves, same, storages, unwrap
 from lineal.planner.expr import Expr, make
 from lineal.planner.infer import RNG, typed
 from lineal.planner.liveness import contains
@@ -312,7 +312,7 @@ class Tracer(LoopTracer, ExpressionTracer):
             self.check_alias(name, base, s, f"{name}[...] = ...")
             if isinstance(value, tuple):
                 value = Arr(build.literal(self, unwrap(value)))
-            result = build.setitem(self, base.expr, self.index(index), unwrap(value))
+            result = build.setitem(self, base.expr, unwrap(index), unwrap(value))
             self.note(result, s, name)
             self.frame.env[name] = Arr(result, base.storage)
 
@@ -490,7 +490,8 @@ class Tracer(LoopTracer, ExpressionTracer):
         if isinstance(value, (types.FunctionType, np.finfo, np.iinfo)):
             return value
         if isinstance(value, (tuple, list)):
-            return tuple(self.import_value(v, f"{name}[{i}]", node) for i, v in enumerate(value))
+            kind = ListValue if isinstance(value, list) else tuple
+            return kind(self.import_value(v, f"{name}[{i}]", node) for i, v in enumerate(value))
         if hasattr(value, "__lineal_source__") or _is_function(value):
             return value
         for label, held in self._hidden.items():

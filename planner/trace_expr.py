@@ -28,6 +28,7 @@ from lineal.planner.bindings import (
     NOWHERE,
     Arr,
     Conflict,
+    ListValue,
     Maybe,
     Rng,
     describe,
@@ -293,7 +294,7 @@ class ExpressionTracer(build.Context):
         return tuple(self.ev(item) for item in node.elts)
 
     def _ev_List(self, node: ast.List) -> Any:
-        return tuple(self.ev(item) for item in node.elts)
+        return ListValue(self.ev(item) for item in node.elts)
 
     def _ev_Slice(self, node: ast.Slice) -> Any:
         return slice(*(p and self.ev(p) for p in (node.lower, node.upper, node.step)))
@@ -541,13 +542,9 @@ class ExpressionTracer(build.Context):
         if not isinstance(base, Arr):
             raise self.fail(UnsupportedError, f"{describe(base)} cannot be indexed", node)
         with self.at(node, {self._shown(node.value): base, self._shown(node.slice): index}):
-            result = build.getitem(self, base.expr, self.index(index))
+            result = build.getitem(self, base.expr, unwrap(index))
             view = result.op != "getitem" or build.is_view(result.attr("spec"))  # type: ignore[arg-type]
             return self.wrap(result, node, base.storage if view else NOWHERE)
-
-    def index(self, index: Any) -> Any:
-        """Return an index as the builders take it."""
-        return unwrap(index)
 
     def _ev_Call(self, node: ast.Call) -> Any:
         if isinstance(node.func, ast.Attribute):

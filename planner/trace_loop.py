@@ -31,7 +31,7 @@ from lineal.planner.infer import PY_INT, join_types, typed
 from lineal.planner.liveness import assigned, contains
 from lineal.planner.logical import Note
 from lineal.planner.trace_expr import ExpressionTracer
-from lineal.planner.types import Type
+from lineal.planner.types import Dim, Sym, Type, upper
 
 _MAX_PEELS = 3
 _EXITS = (ast.Break, ast.Continue)
@@ -359,11 +359,13 @@ class LoopTracer(ExpressionTracer):
                     return "peel"
                 next_type = typed(build.lift(unwrap(leaf)))
                 if next_type != type_:
-                    joined = join_types(type_, next_type)
-                    if joined is None or joined == type_:
+                    label = (str(found.counter.attr("loop")), name, i)
+                    wider = _widened(type_, next_type, label)
+                    if wider is None:
                         return "peel"
-                    types_[name][i] = joined
-                    verdict = "widened"
+                    if wider != type_:
+                        types_[name][i] = wider
+                        verdict = "widened"
                 for place in self._leaf_storage(leaf):
                     held.setdefault(place, []).append((name, i))
         if verdict == "widened":
@@ -534,6 +536,36 @@ class Traced:
     after: dict[str, Any]
     after_state: dict[str, Expr]
     test: Any
+
+
+def _widened(held: Type, after: Type, label: tuple[str, str, int]) -> Type | None:
+    """Return a carried type that covers both, None if only peeling can help.
+
+    A size that the run decides becomes the loop's own symbol, which covers whatever the body
+    leaves, as long as its bound does.
+    """
+    if len(held.shape) != len(after.shape):
+        return None
+    dims: list[Dim] = []
+    for axis, (p, q) in enumerate(zip(held.shape, after.shape, strict=True)):
+        if p == q:
+            dims.append(p)
+            continue
+        if not isinstance(p, Sym) and not isinstance(q, Sym):
+            return None
+        own = isinstance(p, Sym) and p.source == ("carried", *label, axis)
+        bound: int | None = upper(p)
+        if own and upper(q) > upper(p):
+            bound = None
+        elif not own:
+            bound = max(upper(p), upper(q))
+        if own and isinstance(p, Sym) and p.bound is None:
+            bound = None
+        dims.append(Sym(("carried", *label, axis), bound, f"{label[1]}.{axis}"))
+    if (held.dtype, held.weak, held.kind) == (after.dtype, after.weak, after.kind):
+        return Type(tuple(dims), held.dtype, held.weak, held.kind)
+    joined = join_types(held, after)
+    return None if joined is None or joined == held else joined
 
 
 def _sure(value: Any) -> Any:

@@ -35,13 +35,14 @@ def rows_of_child(index: int, pair: tuple[Any, Any], *triangles: Any) -> Any:
     return pair[0][first : first + triangles[index].shape[0]].copy()
 
 
-def lapack_signs(square: bool, *blocks: Any) -> Any:
+def lapack_signs(square: bool, triangle: Any, *blocks: Any) -> Any:
     """Return the signs that LAPACK's Householder QR would have given the columns of Q.
 
     R's k-th diagonal entry gets the sign opposite to that of the entry which the k-th reflection
     meets; that entry follows from the first n rows of Q alone, by the elimination of Ballard et
     al., "Reconstructing Householder vectors from tall-skinny QR" (2014).  `square`: the last
-    column of a square matrix is not reflected.
+    column of a square matrix is not reflected.  Where the entry is a mere rounding error, so is
+    its sign, in LAPACK as here.
     """
     top = np.concatenate(blocks, axis=0)
     n = top.shape[1]
@@ -52,7 +53,10 @@ def lapack_signs(square: bool, *blocks: Any) -> Any:
         if square and k == n - 1:
             signs[k] = 1.0 if pivot >= 0 else -1.0
             break
-        signs[k] = -1.0 if pivot >= 0 else 1.0
+        if pivot == 0:  # a true zero counts as positive: R's entry is to be negative
+            signs[k] = -1.0 if triangle[k, k] >= 0 else 1.0
+        else:
+            signs[k] = -1.0 if pivot > 0 else 1.0
         denominator = 1.0 - signs[k] * pivot
         column = work[k:, k].copy()
         column[0] -= signs[k]

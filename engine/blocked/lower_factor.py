@@ -157,5 +157,5 @@ def _with_signs(
         if rows >= columns:
             break
     square = array.shape[0] == columns
-    signs = ctx.add(factor_tasks.lapack_signs, square, *needed, joins=True)
+    signs = ctx.add(factor_tasks.lapack_signs, square, r_block, *needed, joins=True)
     return signs, ctx.add(factor_tasks.scale_rows, signs, r_block)

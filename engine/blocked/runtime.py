@@ -185,7 +185,12 @@ class BlockedRuntime:
             if not value.blocks:
                 raise RunError("a value was used after it was released")
             value.wanted = True
-            self._collect([value])
+            try:
+                self._collect([value])
+            except BaseException:
+                if self._cache is not None:
+                    self._cache.clear()  # inputs of a failed graph may be missing blocks
+                raise
         return value.held
 
     def _collect(self, needed: list[BlockedArray]) -> None:

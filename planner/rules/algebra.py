@@ -202,6 +202,8 @@ def slice_of_elementwise(node: Expr, facts: Facts) -> Expr | None:
         return None
     shape = typed(inner).shape
     spec = cast("tuple[tuple[Any, ...], ...]", node.attr("spec"))
+    if not typed(inner).static:
+        return None  # an operand may hold one entry along an axis that only the run knows
     if any(e[0] in ("array", "new") for e in spec) or typed(node).ndim == 0 and len(shape) == 0:
         return None
     if not all(e[0] == "int" or e[0] == "slice" for e in spec) or typed(inner).dtype.kind == "O":

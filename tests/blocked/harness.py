@@ -36,8 +36,15 @@ def step_of(op: str, attrs: dict[str, Any], count: int, results: Sequence[Any], 
     return Step(op, tuple(sorted(attrs.items())), inputs, outputs, **kw)
 
 
-def runtime(threads: int = 2) -> BlockedRuntime:
-    return BlockedRuntime(ThreadExecutor(threads), ClusterSpec(threads=threads), "test")
+class Strict(BlockedRuntime):
+    """A runtime that never falls back to the driver."""
+
+    def _in_driver(self, step: Step, *rest: Any) -> Any:
+        raise AssertionError(f"{step.op} was not lowered")
+
+
+def runtime(threads: int = 1) -> BlockedRuntime:
+    return Strict(ThreadExecutor(threads), ClusterSpec(threads=threads), "test")
 
 
 def run_blocked(
