@@ -40,7 +40,7 @@ class ClusterExecutor:
         self.grave: deque[Any] = deque()
         self._futures: dict[Any, Any] = {}
         self._check()
-        workers = client.scheduler_info(n_workers=-1).get("workers", {})
+        workers = _workers(client)
         self.workers = max(len(workers), 1)
         self.threads = max((int(w.get("nthreads", 1)) for w in workers.values()), default=1)
 
@@ -137,7 +137,7 @@ class ClusterExecutor:
         """Turn the failures of the machinery into `RunError`; leave those of the program alone."""
         from distributed import KilledWorker
         from distributed.client import FutureCancelledError, FuturesCancelledError
-        from distributed.comm import CommClosedError
+        from distributed.comm.core import CommClosedError
 
         try:
             yield
@@ -156,6 +156,14 @@ class ClusterExecutor:
                 "was closed, the scheduler is gone, or somebody cancelled the tasks",
                 hint="check that the scheduler runs, then make a new Client and a new Session",
             ) from error
+
+
+def _workers(client: Any) -> dict[str, Any]:
+    try:
+        info = client.scheduler_info(n_workers=-1)
+    except TypeError:  # Dask before 2025.4 always tells all
+        info = client.scheduler_info()
+    return dict(info.get("workers", {}))
 
 
 def _operator(error: Any) -> str:
