@@ -27,7 +27,6 @@ class BlockRuntime(Protocol):
     def run(self, step: Step, operands: list[Any]) -> tuple[Any, ...]: ...
     def adopt(self, value: Any, planned: Value) -> Any: ...
     def fetch(self, value: Any) -> Any: ...
-    def release(self, value: Any) -> None: ...
     def end_iteration(self, live: list[Any]) -> None: ...
 
 
@@ -244,9 +243,9 @@ def _blocked(
         found = runtime.run(step, [slots[i] for i in ins])
         for at, value in zip(outs, found, strict=True):
             slots[at] = value
+        # Dropping the last reference releases the blocks: slots may share one value, so that an
+        # explicit release here could take it from another slot.
         for at in frees:
-            if hasattr(slots[at], "splits"):
-                runtime.release(slots[at])
             slots[at] = None
 
     return on_blocks
