@@ -8,6 +8,16 @@ from typing import Any
 import numpy as np
 
 
+def full_like(value: Any, model: Any, dtype: Any = None) -> Any:
+    """Return an array of `model`'s shape filled with `value`."""
+    return np.full(model.shape, value, dtype=dtype)
+
+
+def literal(values: tuple[Any, ...], dtype: Any, shape: tuple[int, ...]) -> Any:
+    """Return the array of the flat `values` in the given shape."""
+    return np.array(values, dtype=dtype).reshape(shape)
+
+
 def full(value: Any, shape: tuple[int, ...], dtype: Any = None) -> Any:
     """Array of `shape` with `value` everywhere."""
     return np.full(shape, value, dtype=dtype)
@@ -23,9 +33,7 @@ def arange(start: Any, stop: Any, step: Any = 1, dtype: Any = None) -> Any:
     return np.arange(start, stop, step, dtype=dtype)
 
 
-def linspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None
-) -> Any:
+def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None) -> Any:
     """`num` evenly spaced values from `start` to `stop`."""
     return np.linspace(start, stop, num, endpoint=endpoint, dtype=dtype)
 
@@ -44,6 +52,8 @@ def copy(x: Any) -> Any:
 
 KERNELS: dict[str, Callable[..., Any]] = {
     "full": full,
+    "full_like": full_like,
+    "literal": literal,
     "eye": eye,
     "arange": arange,
     "linspace": linspace,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 CHUNK_ELEMENTS = 1 << 17
-"""Elements looked at together: 1 MiB of float64, which stays in a core's cache for a second look."""
+"""Elements looked at together: 1 MiB of float64, still in cache for a second look."""
 
 
 def all_finite(x: Any) -> bool:

@@ -35,7 +35,7 @@ def argsort(x: Any, axis: int | None = -1, kind: Any = None) -> Any:
 
 def bincount(x: Any, *weights: Any, minlength: int = 0) -> Any:
     """Count (or add the weights of) each non-negative integer in `x` [n]."""
-    return np.bincount(x, *weights, minlength=minlength)
+    return np.bincount(x, weights[0] if weights else None, minlength)
 
 
 def unique(
@@ -44,8 +44,9 @@ def unique(
     return_inverse: bool = False,
     return_counts: bool = False,
 ) -> Any:
-    """Sorted distinct elements; with flags a tuple (values, index, inverse, counts) of those asked."""
-    return np.unique(
+    """Sorted distinct elements; with flags the tuple (values, index, inverse, counts)."""
+    unique: Any = np.unique  # its overloads want the flags as literals
+    return unique(
         x,
         return_index=return_index,
         return_inverse=return_inverse,

@@ -1,4 +1,4 @@
-"""Seeded random draws as pure functions: a draw returns the next generator, never moves the given."""
+"""Seeded random draws as pure functions: a draw returns the next generator."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ def draw(
     method: str,
     size: tuple[int, ...] | int | None = None,
     kwargs: tuple[str, ...] = (),
+    shape: object = None,
+    result: object = None,
     **static: Any,
 ) -> tuple[Any, np.random.Generator]:
     """Call `rng.method` on a copy of `rng`; return (value, the copy after the draw).
 
     The last `len(kwargs)` of `args` are keyword values under the names `kwargs`.  `size` None is
     not passed on, so methods without a size (`permutation`) work.  `static` holds keyword
-    arguments known at plan time, such as dtype or endpoint.
+    arguments known at plan time, such as dtype or endpoint; `shape` and `result` only tell the
+    planner the type of the value.
     """
     after = copy.deepcopy(rng)
     split = len(args) - len(kwargs)

@@ -8,15 +8,24 @@ from typing import Any
 
 import numpy as np
 
+_REDUCE: dict[str, np.ufunc] = {
+    "sum": np.add,
+    "prod": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+    "any": np.logical_or,
+    "all": np.logical_and,
+}
+
 
 def sum_(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
     """Sum over `axis`; small ints widen to the default int, floats keep their dtype."""
-    return np.add.reduce(x, axis=axis, dtype=dtype, keepdims=keepdims)
+    return _REDUCE["sum"].reduce(x, axis=axis, dtype=dtype, keepdims=keepdims)
 
 
 def prod(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
     """Multiply over `axis`; dtypes as in `sum_`."""
-    return np.multiply.reduce(x, axis=axis, dtype=dtype, keepdims=keepdims)
+    return _REDUCE["prod"].reduce(x, axis=axis, dtype=dtype, keepdims=keepdims)
 
 
 def mean(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
@@ -26,22 +35,22 @@ def mean(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) ->
 
 def min_(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
     """Least element over `axis`, NaN if any is NaN; ValueError for an empty axis."""
-    return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
+    return _REDUCE["min"].reduce(x, axis=axis, keepdims=keepdims)
 
 
 def max_(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
     """Greatest element over `axis`, NaN if any is NaN; ValueError for an empty axis."""
-    return np.maximum.reduce(x, axis=axis, keepdims=keepdims)
+    return _REDUCE["max"].reduce(x, axis=axis, keepdims=keepdims)
 
 
 def any_(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
     """Tell whether some element over `axis` is true (NaN is)."""
-    return np.logical_or.reduce(x, axis=axis, keepdims=keepdims)
+    return _REDUCE["any"].reduce(x, axis=axis, keepdims=keepdims)
 
 
 def all_(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
     """Tell whether every element over `axis` is true (NaN is)."""
-    return np.logical_and.reduce(x, axis=axis, keepdims=keepdims)
+    return _REDUCE["all"].reduce(x, axis=axis, keepdims=keepdims)
 
 
 def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
@@ -86,15 +95,6 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "std": std,
     "argmin": argmin,
     "argmax": argmax,
-}
-
-_REDUCE: dict[str, np.ufunc] = {
-    "sum": np.add,
-    "prod": np.multiply,
-    "min": np.minimum,
-    "max": np.maximum,
-    "any": np.logical_or,
-    "all": np.logical_and,
 }
 
 

@@ -13,13 +13,18 @@ Spec = tuple[tuple[Any, ...], ...]
 
 
 def transpose(x: Any) -> Any:
-    """x [m, n] -> [n, m]; 1-D and 0-d values stay as they are."""
+    """Exchange the axes: x [m, n] -> [n, m]; 1-D and 0-d values stay as they are."""
     return np.transpose(x)
 
 
 def reshape(x: Any, shape: tuple[int, ...]) -> Any:
     """Same elements in row-major order under `shape`."""
     return np.reshape(x, shape)
+
+
+def dim(x: Any, axis: int) -> int:
+    """Return the size of `x` along `axis`, for sizes that only the run knows."""
+    return int(x.shape[axis])
 
 
 def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
@@ -131,4 +136,5 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "concatenate": concatenate,
     "getitem": getitem,
     "setitem": setitem,
+    "dim": dim,
 }

@@ -26,7 +26,7 @@ _STORABLE = frozenset("?bBhHiIlLqQfd")
 
 def is_sparse(x: Any) -> bool:
     """Tell whether `x` is a SciPy sparse array or matrix of any format."""
-    return sp.issparse(x)
+    return bool(sp.issparse(x))
 
 
 def operand(x: Any) -> Any:
@@ -34,7 +34,7 @@ def operand(x: Any) -> Any:
 
     Only a 2-D sparse value of a dtype the language has stays sparse.
     """
-    if not sp.issparse(x):
+    if not is_sparse(x):
         return x
     if x.ndim != 2 or x.dtype.char not in _STORABLE:
         return x.toarray()
@@ -74,12 +74,12 @@ def build(data: Array, indices: Array, indptr: Array, shape: tuple[int, int]) ->
         out = np.zeros(shape, dtype=data.dtype)
         out[rows_of(indptr), indices] = data
         return out
-    out = sp.csr_array((data, indices, indptr), shape=shape, copy=False)
-    if index_dtype(len(data), *shape) == np.int64 and out.indices.dtype != np.int64:
-        out.indices = out.indices.astype(np.int64)
-        out.indptr = out.indptr.astype(np.int64)
-    out.has_canonical_format = True
-    return out
+    matrix: Csr = sp.csr_array((data, indices, indptr), shape=shape, copy=False)
+    if index_dtype(len(data), *shape) == np.int64 and matrix.indices.dtype != np.int64:
+        matrix.indices = matrix.indices.astype(np.int64)
+        matrix.indptr = matrix.indptr.astype(np.int64)
+    matrix.has_canonical_format = True
+    return matrix
 
 
 def index_dtype(*maxima: int) -> np.dtype[Any]:
@@ -107,14 +107,14 @@ def select(s: Csr, data: Array, keep: Array) -> Any:
 
 def prune(s: Any) -> Any:
     """Drop explicit zeros where they are more than a tenth of what is stored."""
-    if not sp.issparse(s) or np.count_nonzero(s.data) >= 0.9 * s.nnz:
+    if not is_sparse(s) or np.count_nonzero(s.data) >= 0.9 * s.nnz:
         return s
     return select(s, s.data, s.data != 0)
 
 
 def dense(x: Any) -> Any:
     """Return `x` with any sparse storage expanded: same shape and dtype, a new array."""
-    return x.toarray() if sp.issparse(x) else x
+    return x.toarray() if is_sparse(x) else x
 
 
 def transposed(s: Csr) -> Csr:

@@ -27,7 +27,7 @@ from lineal.kernels.sparse import (
     rows_of,
     select,
 )
-from lineal.kernels.specs import ABSORBING_FIRST, ABSORBING_SECOND, PAIRWISE, ZERO_UNARY
+from lineal.kernels.specs import ABSORBING_FIRST, ABSORBING_SECOND, PAIRWISE, ZERO_UNARY, fits
 
 Fn = Callable[..., Any]
 
@@ -66,8 +66,7 @@ def binary(name: str, by_value: bool = False) -> Fn:
                 return f(dense(a), dense(b))
             if a.shape == b.shape:
                 return pairwise(name, a, b)
-            shape = np.broadcast_shapes(a.shape, b.shape)
-            if a.shape == shape:
+            if fits(a.shape, b.shape):
                 b, right = dense(b), False
             else:
                 a, left = dense(a), False
@@ -125,7 +124,7 @@ def mixed(name: str, s: Csr, d: Any, swap: bool = False) -> Any:
     """
     f = UFUNCS[name]
     shape = np.shape(d)
-    if np.broadcast_shapes(s.shape, shape) != s.shape or not _keeps_zeros(name, s, d, swap):
+    if not fits(s.shape, shape) or not _keeps_zeros(name, s, d, swap):
         return f(d, s.toarray()) if swap else f(s.toarray(), d)
     at = _values_at(s, d, shape)
     return prune(like(s, f(at, s.data) if swap else f(s.data, at)))
@@ -152,8 +151,11 @@ def _keeps_zeros(name: str, s: Csr, d: Any, swap: bool) -> bool:
     if whole:
         return _absorbed(name, np.asarray(d))
     zero = np.zeros((1,) * max(1, len(shape)), dtype=s.dtype)
-    with np.errstate(all="ignore"):
-        at_zero = f(d, zero) if swap else f(zero, d)
+    try:
+        with np.errstate(all="ignore"):
+            at_zero = f(d, zero) if swap else f(zero, d)
+    except (TypeError, ValueError):
+        return False  # whether it is an error is NumPy's to say: not for arrays without elements
     bad = np.atleast_1d(at_zero != 0)
     if name in ("floor_divide", "remainder") and np.asarray(d).dtype.kind in "biu":
         bad |= np.atleast_1d(np.asarray(d) == 0)  # 0 // 0 is 0 for ints, but NumPy warns

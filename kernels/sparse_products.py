@@ -6,6 +6,7 @@ are found with products of the patterns and set afterwards, so no operand is eve
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from lineal.kernels.sparse import Array, Csr, dense, is_sparse, like, operand, r
 
 
 def matmul(a: Any, b: Any) -> Any:
-    """a @ b by NumPy's rules: sparse @ sparse is sparse (dense if NaN is due), else dense."""
+    """Return a @ b by NumPy's rules; sparse @ sparse is sparse (dense if NaN is due)."""
     a, b = operand(a), operand(b)
     left, right = is_sparse(a), is_sparse(b)
     if not left and not right:
@@ -26,12 +27,27 @@ def matmul(a: Any, b: Any) -> Any:
     if dtype.kind == "f" and dtype.itemsize < 4:
         return np.matmul(dense(a), dense(b))
     if left and right:
-        return _both(recast(a, dtype), recast(b, dtype))
-    if left:
-        return _sparse_dense(recast(a, dtype), b.astype(dtype, copy=False))
-    if a.ndim == 1:
-        return _sparse_dense(transposed(recast(b, dtype)), a.astype(dtype, copy=False))
-    return _dense_sparse(a.astype(dtype, copy=False), recast(b, dtype))
+        out = _both(recast(a, dtype), recast(b, dtype))
+    elif left:
+        out = _sparse_dense(recast(a, dtype), b.astype(dtype, copy=False))
+    elif a.ndim == 1:
+        out = _sparse_dense(transposed(recast(b, dtype)), a.astype(dtype, copy=False))
+    else:
+        out = _dense_sparse(a.astype(dtype, copy=False), recast(b, dtype))
+    _warn(out, a, b)
+    return out
+
+
+def _warn(out: Any, a: Any, b: Any) -> None:
+    """Raise the floating-point condition that NumPy would; SciPy's products are silent."""
+    values = out.data if is_sparse(out) else out
+    if all_finite(values):
+        return
+    if any(np.isinf(x.data if is_sparse(x) else x).any() for x in (a, b)):
+        if np.isnan(values).any():
+            np.matmul(np.zeros((1, 1)), np.full((1, 1), np.inf))
+    elif np.isinf(values).any():
+        np.matmul(np.full((1, 1), 1e300), np.full((1, 1), 1e300))
 
 
 def _empty(x: Any) -> Any:
@@ -87,4 +103,4 @@ def _spread_sparse(out: Array, a: Csr, b: Csr) -> None:
     out[rows] = block
 
 
-KERNELS = {"matmul": matmul}
+KERNELS: dict[str, Callable[..., Any]] = {"matmul": matmul}

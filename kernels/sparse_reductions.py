@@ -61,8 +61,10 @@ def by_row(ufunc: np.ufunc, s: Csr, data: Array, empty: Any = 0) -> Array:
 
 def _accumulator(ufunc: np.ufunc, dtype: Any, wanted: Any) -> np.dtype[Any]:
     if wanted is not None:
-        return np.dtype(wanted)
-    found: np.dtype[Any] = ufunc.reduce(np.empty(0, dtype=dtype)).dtype
+        wanted = np.dtype(wanted)
+    else:
+        wanted = ufunc.reduce(np.empty(0, dtype=dtype)).dtype
+    found: np.dtype[Any] = wanted
     return found
 
 
@@ -138,6 +140,11 @@ def _extreme(ufunc: np.ufunc) -> Callable[..., Any]:
     return body
 
 
+def _zero_times_inf() -> None:
+    """Give the warning that NumPy's reduction gives where it meets 0 * inf."""
+    np.multiply.reduce(np.array([0.0, np.inf]))
+
+
 def _prod(s: Csr, axis: int, dtype: Any = None) -> Any:
     acc = _accumulator(np.multiply, s.dtype, dtype)
     if axis == ALL:
@@ -154,6 +161,8 @@ def _prod(s: Csr, axis: int, dtype: Any = None) -> Any:
         sure = lost & (by_row(np.logical_or, t, ~np.isfinite(data)))
         out[short & ~lost] = 0
         out[sure] = np.nan
+        if np.isinf(data).any():
+            _zero_times_inf()
         for row in np.flatnonzero(lost & ~sure):
             # Finite values overflowed: whether a zero came first decides between 0 and NaN.
             line = np.zeros(t.shape[1], dtype=acc)
@@ -170,6 +179,8 @@ def _times_zero(data: Array, acc: np.dtype[Any]) -> Any:
     if acc.kind != "f":
         return acc.type(0)
     if not np.isfinite(data).all():
+        if np.isinf(data).any():
+            _zero_times_inf()
         return acc.type(np.nan)
     with np.errstate(all="ignore"):
         return NotImplemented if not np.isfinite(np.multiply.reduce(data)) else acc.type(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from lineal.kernels.sparse import (
 
 
 def transpose(x: Any) -> Any:
-    """x [m, n] -> [n, m], sparse."""
+    """Exchange the axes: x [m, n] -> [n, m], sparse."""
     s = operand(x)
     return transposed(s) if is_sparse(s) else np.transpose(s)
 
@@ -136,6 +137,7 @@ def getitem(x: Any, *values: Any, spec: shapes.Spec) -> Any:
     if not out.has_canonical_format:
         # A column taken twice is two columns now; only the order can be off.
         out.sort_indices()
+        out.has_canonical_format = True
     return out
 
 
@@ -199,7 +201,7 @@ def _through_dense(s: Csr, kinds: list[str], index: list[Any]) -> Any:
     return s.toarray()[tuple(rest)]
 
 
-KERNELS = {
+KERNELS: dict[str, Callable[..., Any]] = {
     "transpose": transpose,
     "reshape": reshape,
     "concatenate": concatenate,

@@ -161,7 +161,7 @@ def _binary_sparse(
     if not (first or second):
         return False
     own, other = (shapes[0], shapes[1]) if first else (shapes[1], shapes[0])
-    if own is not None and other is not None and not _fits(own, other):
+    if own is not None and other is not None and not fits(own, other):
         return False
     if op in (ABSORBING_FIRST if first else ABSORBING_SECOND):
         # power has no rule for matrices of exponents.
@@ -170,13 +170,13 @@ def _binary_sparse(
 
 
 def _known_zero(op: str, values: tuple[object, ...], attrs: dict[str, Any]) -> bool:
-    known = [v for v in values if v is not None]
-    if any(np.ndim(v) != 0 for v in known):  # type: ignore[call-overload]
+    known: list[Any] = [v for v in values if v is not None]
+    if any(np.ndim(v) != 0 for v in known):
         return False
     if op == "clip":
         if len(known) != len(values) - 1:
             return False
-        rest: list[Any] = list(known)
+        rest = list(known)
         lo = rest.pop(0) if attrs.get("has_lo", True) else 0
         hi = rest.pop(0) if attrs.get("has_hi", True) else 0
         return bool(lo <= 0 <= hi)
@@ -190,7 +190,8 @@ def _known_zero(op: str, values: tuple[object, ...], attrs: dict[str, Any]) -> b
             return False
 
 
-def _fits(own: Shape, other: Shape) -> bool:
+def fits(own: Shape, other: Shape) -> bool:
+    """Tell whether `other` broadcasts to the shape `own`."""
     if len(other) > len(own):
         return False
     return all(o in (1, d) for o, d in zip(reversed(other), reversed(own), strict=False))
@@ -211,7 +212,7 @@ def _half(op: str, types: tuple[TypeLike | None, ...] | None) -> bool:
     if types is None or any(t is None for t in types):
         return False
     dtypes = [t.dtype for t in types if t is not None]
-    small = all(d.kind in "bu" and d.itemsize == 1 or d == np.int8 for d in dtypes)
+    small = all(d.kind in "biu" and d.itemsize == 1 for d in dtypes)
     return small and (op in _FLOATING or (op == "round" and dtypes[0].kind == "b"))
 
 
@@ -495,7 +496,7 @@ def _temporaries(
 ) -> float:
     """Return a bound of the bytes held beside operands and results."""
     counts = [math.prod(s) for s in shapes]
-    dense_in = [n * w for n, w in zip(counts[:n_in], sizes[:n_in], strict=True)]
+    dense_in = [float(n * w) for n, w in zip(counts[:n_in], sizes[:n_in], strict=True)]
     extra = 0.0
     if any(k is not None for k in kept[:n_in]):
         extra += _sparse_temporaries(op, shapes, n_in, sizes, kept, held, dense_in)

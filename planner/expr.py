@@ -21,6 +21,8 @@ import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator
 
+import numpy as np
+
 Attrs = tuple[tuple[str, Hashable], ...]
 
 
@@ -69,7 +71,7 @@ def _key(value: Hashable) -> Hashable:
     """Return a key under which 1, 1.0, True, 0.0, -0.0 and NaN are all different values."""
     if isinstance(value, tuple):
         return tuple(_key(item) for item in value)
-    if isinstance(value, (bool, int, float)):
+    if isinstance(value, (bool, int, float, np.generic)):
         return (type(value).__name__, repr(value))
     return value
 

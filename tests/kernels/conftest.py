@@ -38,7 +38,9 @@ def _same(got, want, rtol=None):
     if rtol is None:
         rtol = {2: 1e-2, 4: 3e-5, 8: 1e-12}[want.dtype.itemsize]
     np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
-    np.testing.assert_array_equal(np.where(np.isinf(got), got, 0), np.where(np.isinf(want), want, 0))
+    np.testing.assert_array_equal(
+        np.where(np.isinf(got), got, 0), np.where(np.isinf(want), want, 0)
+    )
     finite = np.isfinite(want)
     scale = float(np.max(np.abs(want[finite]), initial=0))
     np.testing.assert_allclose(got[finite], want[finite], rtol=rtol, atol=rtol * scale)

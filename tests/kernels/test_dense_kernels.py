@@ -157,9 +157,7 @@ def test_draw_does_not_advance_the_given_generator():
 
 def test_draw_takes_values_by_name_and_static_keywords():
     rng = get("rng_new")(1)
-    draw = bind(
-        "draw", {"method": "integers", "size": (5,), "kwargs": ("high",), "dtype": np.int8}
-    )
+    draw = bind("draw", {"method": "integers", "size": (5,), "kwargs": ("high",), "dtype": np.int8})
     got, _ = draw(rng, 2, 9)
     np.testing.assert_array_equal(
         got, np.random.default_rng(1).integers(2, high=9, size=5, dtype=np.int8)

@@ -1,0 +1,383 @@
+"""Runs a physical plan: compiles its blocks to lists of small functions over numbered slots.
+
+One interpreter serves in-process and cluster runs.  Steps on whole values call kernels here;
+steps on blocks go to the runtime that the session gives.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from lineal.errors import LinealError, Span
+from lineal.kernels import registry
+from lineal.planner.plan import Block, PhysicalPlan, Step, Value
+
+Slots = list[Any]
+Instruction = tuple[Callable[[Slots], None], Step]
+
+
+class BlockRuntime(Protocol):
+    """What the interpreter needs of a runtime for blocked values."""
+
+    def run(self, step: Step, operands: list[Any]) -> tuple[Any, ...]: ...
+    def adopt(self, value: Any, planned: Value) -> Any: ...
+    def fetch(self, value: Any) -> Any: ...
+    def release(self, value: Any) -> None: ...
+    def end_iteration(self, live: list[Any]) -> None: ...
+
+
+@dataclass
+class Trace:
+    """What a run leaves behind besides its value."""
+
+    iterations: dict[str, int] = field(default_factory=dict)
+    findings: dict[tuple[str, str, int], None] = field(default_factory=dict)
+
+
+class Executable:
+    """A plan made ready to run any number of times, from several threads.
+
+    Parameters
+    ----------
+    plan : PhysicalPlan
+        What to run.
+    """
+
+    def __init__(self, plan: PhysicalPlan) -> None:
+        self.plan = plan
+        self._slot: dict[str, int] = {}
+        self._types: dict[str, Value] = {v.name: v for v in plan.inputs}
+        for step in plan.steps():
+            for value in step.outputs:
+                self._types[value.name] = value
+        self.blocked = any(v.place == "blocked" for v in self._types.values())
+        self._inputs = [self._at(v.name) for v in plan.inputs]
+        self._program = self._block(plan.body)
+        self._outputs = [self._at(name) for name in plan.outputs]
+
+    def run(
+        self, inputs: list[Any], runtime: BlockRuntime | None = None
+    ) -> tuple[list[Any], Trace]:
+        """Run on `inputs` (one per plan input) and return (results, trace).
+
+        Raises
+        ------
+        Exception
+            Whatever the operation raises under NumPy, with the user's line added as a note.
+        """
+        slots: Slots = [None] * len(self._slot)
+        for at, value, planned in zip(self._inputs, inputs, self.plan.inputs, strict=True):
+            if planned.place == "blocked" and runtime is not None:
+                value = runtime.adopt(value, planned)
+            slots[at] = value
+        run = _Run(slots, runtime)
+        modes = {k: "call" if v == "warn" else v for k, v in np.geterr().items()}
+        with np.errstate(call=run.found, **modes):  # type: ignore[call-overload]
+            run.execute(self._program)
+        results = []
+        for at in self._outputs:
+            value = slots[at]
+            if runtime is not None and hasattr(value, "splits"):
+                value = runtime.fetch(value)
+            results.append(value)
+        return results, run.trace
+
+    # -- compilation ---------------------------------------------------------------------
+
+    def _at(self, name: str) -> int:
+        return self._slot.setdefault(name, len(self._slot))
+
+    def _block(self, block: Block) -> CompiledBlock:
+        onces = [
+            CompiledOnce(self._at(f"once:{id(once)}"), once.level, [self._step(s) for s in once.steps])
+            for once in block.once
+        ]
+        return CompiledBlock(
+            onces,
+            [self._step(s) for s in block.steps],
+            [self._at(name) if name else -1 for name in block.results],
+        )
+
+    def _step(self, step: Step) -> Instruction | ControlStep:
+        if step.op == "loop":
+            return self._loop(step)
+        if step.op == "if":
+            then, other = (self._block(b) for b in step.blocks)
+            return ControlStep(
+                step,
+                inputs=[self._at(step.inputs[0])],
+                outputs=[self._at(v.name) for v in step.outputs],
+                frees=[self._at(n) for n in step.frees],
+                blocks=[then, other],
+            )
+        return (self._plain(step), step)
+
+    def _loop(self, step: Step) -> ControlStep:
+        params = [self._at(n) for n in step.params]
+        test, body = (self._block(b) for b in step.blocks)
+        inner = set(_names_in(step.blocks)) | set(step.params)
+        results = {v.name for v in step.outputs}
+        return ControlStep(
+            step,
+            inputs=[self._at(n) if n else -1 for n in step.inputs],
+            outputs=[self._at(v.name) for v in step.outputs],
+            frees=[self._at(n) for n in step.frees],
+            blocks=[test, body],
+            params=params,
+            resets=[self._at(k) for k in _onces_of(step, step.depth)],
+            clears=sorted(self._at(n) for n in inner - results),
+        )
+
+    def _plain(self, step: Step) -> Callable[[Slots], None]:
+        ins = [self._at(n) for n in step.inputs]
+        outs = [self._at(v.name) for v in step.outputs]
+        frees = [self._at(n) for n in step.frees]
+        touched = [self._types[n] for n in step.inputs if n in self._types] + list(step.outputs)
+        if step.op in ("scatter", "gather") or any(v.place == "blocked" for v in touched):
+            return _blocked(step, ins, outs, frees)
+        sparse = any(v.storage == "sparse" for v in touched)
+        kernel = registry.bind(step.op, step.attrs, sparse, step.outputs[0].storage)
+        return (_fetching if self.blocked else _call)(kernel, ins, outs, frees)
+
+
+@dataclass
+class CompiledOnce:
+    """Hoisted instructions and the slot that tells whether they have run."""
+
+    done: int
+    level: int
+    code: list[Instruction | ControlStep]
+
+
+@dataclass
+class CompiledBlock:
+    onces: list[CompiledOnce]
+    code: list[Instruction | ControlStep]
+    results: list[int]
+
+
+@dataclass
+class ControlStep:
+    """A loop or a branch; all positions are slots, -1 for none."""
+
+    step: Step
+    inputs: list[int]
+    outputs: list[int]
+    frees: list[int]
+    blocks: list[CompiledBlock]
+    params: list[int] = field(default_factory=list)
+    resets: list[int] = field(default_factory=list)
+    clears: list[int] = field(default_factory=list)
+
+
+def _call(
+    kernel: Callable[..., Any], ins: list[int], outs: list[int], frees: list[int]
+) -> Callable[[Slots], None]:
+    """Return the instruction for one kernel call; one closure per arity keeps it lean."""
+    out = outs[0]
+    if len(outs) > 1:
+
+        def many(slots: Slots) -> None:
+            for at, value in zip(outs, kernel(*[slots[i] for i in ins]), strict=True):
+                slots[at] = value
+            for at in frees:
+                slots[at] = None
+
+        return many
+    if len(ins) == 2:
+        a, b = ins
+
+        def two(slots: Slots) -> None:
+            slots[out] = kernel(slots[a], slots[b])
+            for at in frees:
+                slots[at] = None
+
+        return two
+    if len(ins) == 1:
+        (a,) = ins
+
+        def one(slots: Slots) -> None:
+            slots[out] = kernel(slots[a])
+            for at in frees:
+                slots[at] = None
+
+        return one
+
+    def some(slots: Slots) -> None:
+        slots[out] = kernel(*[slots[i] for i in ins])
+        for at in frees:
+            slots[at] = None
+
+    return some
+
+
+def _fetching(
+    kernel: Callable[..., Any], ins: list[int], outs: list[int], frees: list[int]
+) -> Callable[[Slots], None]:
+    """Return a kernel call in the driver whose operands may still be on their way from workers."""
+
+    def fetch_and_call(slots: Slots) -> None:
+        runtime: BlockRuntime = slots[-1]
+        values = [slots[i] for i in ins]
+        for k, value in enumerate(values):
+            if hasattr(value, "splits"):
+                values[k] = slots[ins[k]] = runtime.fetch(value)
+        found = kernel(*values)
+        for at, value in zip(outs, found if len(outs) > 1 else (found,), strict=True):
+            slots[at] = value
+        for at in frees:
+            slots[at] = None
+
+    return fetch_and_call
+
+
+def _blocked(
+    step: Step, ins: list[int], outs: list[int], frees: list[int]
+) -> Callable[[Slots], None]:
+    def on_blocks(slots: Slots) -> None:
+        runtime: BlockRuntime = slots[-1]
+        found = runtime.run(step, [slots[i] for i in ins])
+        for at, value in zip(outs, found, strict=True):
+            slots[at] = value
+        for at in frees:
+            if hasattr(slots[at], "splits"):
+                runtime.release(slots[at])
+            slots[at] = None
+
+    return on_blocks
+
+
+class _Run:
+    """One execution: slots, the step that is running, and what it has found."""
+
+    def __init__(self, slots: Slots, runtime: BlockRuntime | None) -> None:
+        slots.append(runtime)  # always the last slot
+        self.slots = slots
+        self.runtime = runtime
+        self.step: Step | None = None
+        self.trace = Trace()
+
+    def found(self, kind: str, flag: int) -> None:
+        """Take a floating-point finding of the running step (np.errstate's call mode)."""
+        step = self.step
+        op = step.op if step is not None else ""
+        span = step.spans[0] if step is not None and step.spans else Span("<program>", 0)
+        self.trace.findings.setdefault((f"{kind} encountered in {op}", span.file, span.line))
+
+    def execute(self, block: CompiledBlock) -> None:
+        slots = self.slots
+        for once in block.onces:
+            if slots[once.done] is None:
+                self._code(once.code)
+                slots[once.done] = True
+        self._code(block.code)
+
+    def _code(self, code: list[Instruction | ControlStep]) -> None:
+        slots = self.slots
+        for item in code:
+            if isinstance(item, tuple):
+                run, self.step = item
+                try:
+                    run(slots)
+                except Exception as error:
+                    raise _located(error, self.step) from None
+            elif item.step.op == "loop":
+                self._loop(item)
+            else:
+                self._if(item)
+
+    def _value(self, at: int) -> Any:
+        """Return a slot's value, fetched if it is still on its way from workers."""
+        value = self.slots[at]
+        if self.runtime is not None and hasattr(value, "splits"):
+            value = self.slots[at] = self.runtime.fetch(value)
+        return value
+
+    def _if(self, item: ControlStep) -> None:
+        slots = self.slots
+        block = item.blocks[0] if self._value(item.inputs[0]) else item.blocks[1]
+        self.execute(block)
+        values = [slots[at] if at >= 0 else None for at in block.results]
+        for at, value in zip(item.outputs, values, strict=True):
+            slots[at] = value
+        for at in item.frees:
+            slots[at] = None
+
+    def _loop(self, item: ControlStep) -> None:
+        slots = self.slots
+        trip = self._value(item.inputs[0]) if item.inputs[0] >= 0 else None
+        for at in item.resets:
+            slots[at] = None
+        carried = item.params[1:]
+        values = [slots[at] if at >= 0 else None for at in item.inputs[1:]]
+        counter = item.params[0]
+        test, body = item.blocks
+        k = 0
+        while trip is None or k < trip:
+            slots[counter] = k
+            for at, value in zip(carried, values, strict=True):
+                slots[at] = value
+            self.execute(test)
+            if not self._value(test.results[0]):
+                break
+            self.execute(body)
+            values = [slots[at] if at >= 0 else None for at in body.results]
+            k += 1
+            if self.runtime is not None:
+                self.runtime.end_iteration([v for v in values if hasattr(v, "splits")])
+        for at in item.clears:
+            slots[at] = None
+        for at, value in zip(item.outputs, values, strict=True):
+            slots[at] = value
+        for at in item.frees:
+            slots[at] = None
+        self.trace.iterations[item.step.outputs[0].name if item.outputs else item.step.text] = k
+
+
+def _located(error: Exception, step: Step) -> Exception:
+    """Add the user's line to an error that an operation raised."""
+    if step.spans and not (isinstance(error, LinealError) and error.span):
+        note = f"in `{step.text}`\n{step.spans[0].render()}"
+        if note not in getattr(error, "__notes__", ()):
+            error.add_note(note)
+    return error
+
+
+def _names_in(blocks: tuple[Block, ...]) -> list[str]:
+    """Return the names that a loop's own blocks bind, hoisted ones excepted."""
+    found: list[str] = []
+    stack = list(blocks)
+    while stack:
+        block = stack.pop()
+        for step in block.steps:
+            found.extend(v.name for v in step.outputs)
+            found.extend(step.params)
+            stack.extend(step.blocks)
+    return found
+
+
+def _onces_of(step: Step, level: int) -> list[str]:
+    """Return the keys of all hoisted groups inside `step` that belong to `level`."""
+    found: list[str] = []
+    stack = list(step.blocks)
+    while stack:
+        block = stack.pop()
+        for once in block.once:
+            if once.level == level:
+                found.append(f"once:{id(once)}")
+            for inner in once.steps:
+                stack.extend(inner.blocks)
+        for inner in block.steps:
+            stack.extend(inner.blocks)
+    return found
+
+
+def emit_warnings(trace: Trace) -> None:
+    """Give the floating-point warnings of a run, once per source line, as NumPy words them."""
+    for message, file, line in trace.findings:
+        warnings.warn_explicit(message, RuntimeWarning, file, line)

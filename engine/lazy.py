@@ -1,0 +1,377 @@
+"""Lazy arrays: the same nodes as a program's, built by operators and NumPy functions.
+
+    X = la.asarray(A)
+    (X.T @ X).compute()
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lineal import config
+from lineal.engine.inputs import Bound, describe, own
+from lineal.engine.plan import Plan
+from lineal.engine.program import check_supported
+from lineal.engine.session import Session, default_session
+from lineal.errors import InputError, ProgramError, Span, UnsupportedError
+from lineal.planner import build, functions
+from lineal.planner.expr import Expr, make, substitute, walk
+from lineal.planner.infer import typed
+from lineal.planner.logical import Leaf, Logical, Note, Notes
+from lineal.planner.pipeline import Request, compile_until
+from lineal.planner.types import Dim
+
+_PACKAGE = str(Path(__file__).parent)
+
+
+class _Key:
+    """The identity of one wrapped array."""
+
+    __slots__ = ("bound", "shared")
+
+    def __init__(self, bound: Bound, shared: bool) -> None:
+        self.bound = bound
+        self.shared = shared
+
+
+@dataclass(frozen=True, eq=False)
+class LazyArray:
+    """An array that is computed when asked for.
+
+    NumPy functions and operators on it stay lazy.  Make one with `la.asarray`.
+    """
+
+    expr: Expr
+    notes: Notes
+
+    # -- what is known --------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[Dim, ...]:
+        return typed(self.expr).shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return typed(self.expr).dtype
+
+    @property
+    def ndim(self) -> int:
+        return typed(self.expr).ndim
+
+    @property
+    def size(self) -> int:
+        return typed(self.expr).size
+
+    @property
+    def T(self) -> LazyArray:
+        return self._call("transpose") if self.ndim == 2 else self
+
+    @property
+    def mT(self) -> LazyArray:
+        return _wrap(functions._matrix_transpose(_CONTEXT, self.expr), (self,))
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("len() of unsized object")
+        size = self.shape[0]
+        if not isinstance(size, int):
+            raise ProgramError("the length is known only after computing", hint=".compute() first")
+        return size
+
+    def __repr__(self) -> str:
+        key = self.expr.attr("key")
+        shared = ", shares the caller's array" if isinstance(key, _Key) and key.shared else ""
+        return f"LazyArray({typed(self.expr)}{shared})"
+
+    # -- computing ------------------------------------------------------------------------
+
+    def compute(self, session: Session | None = None) -> Any:
+        """Plan and run; return the value as NumPy gives it."""
+        return compute(self, session=session)
+
+    def plan(self, **kwargs: Any) -> Plan:
+        """Return the plan; nothing is run."""
+        return _plan((self,), **kwargs)[0]
+
+    def explain(self, mode: str = "physical", **kwargs: Any) -> str:
+        """Return the plan as text (or JSON, DOT, SVG); nothing is run."""
+        return self.plan().explain(mode, **kwargs)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        if copy is False:
+            raise ValueError("a lazy array cannot be converted without computing (copy=False)")
+        return np.asarray(_dense(self.compute()), dtype=dtype)
+
+    def __bool__(self) -> bool:
+        return bool(self._single())
+
+    def __float__(self) -> float:
+        return float(self._single())
+
+    def __int__(self) -> int:
+        return int(self._single())
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu":
+            raise TypeError("only integer lazy arrays can be an index")
+        return int(self._single())
+
+    def _single(self) -> Any:
+        if typed(self.expr).static and self.size != 1:
+            raise ValueError(
+                "The truth value of an array with more than one element is ambiguous. "
+                "Use a.any() or a.all()"
+            )
+        return np.asarray(_dense(self.compute())).item()
+
+    # -- building -------------------------------------------------------------------------
+
+    def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        entry = functions.METHODS[method]
+        return _build(entry, (self, *args), kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in functions.METHODS and not name.startswith("_"):
+            return lambda *args, **kwargs: self._call(name, *args, **kwargs)
+        raise AttributeError(f"a lazy array has no attribute {name!r}")
+
+    def __getitem__(self, index: Any) -> LazyArray:
+        return _wrap(build.getitem(_CONTEXT, self.expr, _plain(index)), (self,))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise UnsupportedError(
+            "assignment into a lazy array", hint="use np.where, or write a @la.program"
+        )
+
+    def __iter__(self) -> Any:
+        raise UnsupportedError("iteration over a lazy array", hint="index it, or compute it first")
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method != "__call__":
+            raise UnsupportedError(f"np.{ufunc.__name__}.{method} of a lazy array")
+        entry = functions.FUNCTIONS.get(ufunc)
+        if entry is None:
+            raise UnsupportedError(f"np.{ufunc.__name__} is outside the language")
+        return _build(entry, inputs, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        entry = functions.FUNCTIONS.get(func)
+        if entry is None:
+            raise UnsupportedError(
+                f"{func.__module__}.{func.__name__} is outside the language",
+                hint="see the grammar page, or compute first",
+            )
+        return _build(entry, args, kwargs)
+
+
+def _operator(name: str, swapped: bool = False) -> Callable[[LazyArray, Any], Any]:
+    def method(self: LazyArray, other: Any) -> Any:
+        if not _usable(other):
+            return NotImplemented
+        a, b = (other, self) if swapped else (self, other)
+        a, b = _lazy(a), _lazy(b)
+        return _wrap(build.binary(_CONTEXT, name, _plain(a), _plain(b)), (a, b))
+
+    return method
+
+
+def _unary(name: str) -> Callable[[LazyArray], Any]:
+    def method(self: LazyArray) -> Any:
+        return _wrap(build.unary(_CONTEXT, name, self.expr), (self,))
+
+    return method
+
+
+for _name in "add sub mul truediv floordiv mod pow matmul and or xor".split():
+    setattr(LazyArray, f"__{_name}__", _operator(_name))
+    setattr(LazyArray, f"__r{_name}__", _operator(_name, swapped=True))
+for _name in "lt le gt ge eq ne".split():
+    setattr(LazyArray, f"__{_name}__", _operator(_name))
+for _name, _method in (("neg", "neg"), ("pos", "pos"), ("abs", "abs"), ("invert", "invert")):
+    setattr(LazyArray, f"__{_name}__", _unary(_method))
+LazyArray.__hash__ = object.__hash__  # type: ignore[method-assign]
+
+
+class _LazyContext(build.Context):
+    def warn(self, message: str) -> None:
+        import warnings
+
+        from lineal.errors import LinealWarning
+
+        span = _caller()
+        warnings.warn_explicit(message, LinealWarning, span.file, span.line)
+
+
+_CONTEXT = _LazyContext()
+
+
+def asarray(value: Any, *, copy: bool | None = True) -> LazyArray:
+    """Return a lazy array over `value`.
+
+    Parameters
+    ----------
+    value : array
+        Anything that a program takes as an input.
+    copy : bool, default True
+        Whether a private copy is taken; with False the caller's array is shared, so later
+        changes to it show in results (and `repr` says that it is shared).
+
+    Raises
+    ------
+    InputError
+        A kind of value that cannot be used.
+    """
+    if isinstance(value, LazyArray):
+        return value
+    held = value
+    if copy is not False and not hasattr(value, "dask"):
+        held = own(value, copy)
+    bound = describe(held, "x")
+    if bound.type is None:
+        raise InputError(f"{type(value).__name__} is not an array")
+    expr = make("input", name="x", type=bound.type, key=_Key(bound, copy is False))
+    return LazyArray(expr, {expr: Note((_caller(),))})
+
+
+def compute(*arrays: Any, session: Session | None = None) -> Any:
+    """Compute several lazy arrays in one plan; one argument gives one value.
+
+    Arguments that are no lazy arrays are returned as they are.
+    """
+    lazy = tuple(a for a in arrays if isinstance(a, LazyArray))
+    if not lazy:
+        return arrays[0] if len(arrays) == 1 else arrays
+    where = session or default_session()
+    plan, bound = _plan(lazy, cluster=where.cluster)
+    found = where.execute(plan, bound).value
+    values = iter(found if len(lazy) > 1 else (found,))
+    packed = tuple(next(values) if isinstance(a, LazyArray) else a for a in arrays)
+    return packed[0] if len(arrays) == 1 else packed
+
+
+def _plan(
+    arrays: tuple[LazyArray, ...], *, cluster: Any = None, **options: Any
+) -> tuple[Plan, list[Bound]]:
+    chosen = config.current().replace(**options)
+    check_supported(chosen)
+    notes: Notes = {}
+    for array in arrays:
+        notes.update(array.notes)
+    roots = [a.expr for a in arrays]
+    leaves = [n for n in walk(roots) if n.op == "input"]
+    bound: list[Bound] = []
+    mapping: dict[Expr, Expr] = {}
+    for position, leaf in enumerate(leaves):
+        key = leaf.attr("key")
+        assert isinstance(key, _Key)
+        name = f"x{position + 1}" if len(leaves) > 1 else "x"
+        held = key.bound
+        bound.append(Bound(name, held.kind, held.type, held.facts, held.value))
+        mapping[leaf] = make("input", name=name, type=typed(leaf))
+    outputs = substitute(roots, mapping)
+    order = dict(zip(walk(roots), walk(outputs), strict=False))
+    kept = {order.get(node, node): note for node, note in notes.items()}
+    kept.update({new: Note((), str(new.attr("name"))) for new in mapping.values()})
+    logical = Logical(
+        name="lazy",
+        inputs=tuple(mapping.values()),
+        outputs=outputs,
+        tree=Leaf(output=0) if len(outputs) == 1 else tuple(map(Leaf, range(len(outputs)))),
+        notes=kept,
+        facts={b.name: b.facts for b in bound},
+    )
+    spec = cluster if cluster is not None else default_session().cluster
+    request = Request(
+        program=logical,
+        algebra=chosen.algebra,
+        rewrites=chosen.rewrites or (),
+        cluster=spec,
+    )
+    plan = Plan(request, compile_until(request), spec, tuple(b.name for b in bound))
+    return plan, bound
+
+
+def _usable(value: Any) -> bool:
+    return (
+        isinstance(value, (LazyArray, bool, int, float, np.generic, np.ndarray))
+        or hasattr(value, "tocsr")
+        or hasattr(value, "dask")
+    )
+
+
+def _lazy(value: Any) -> Any:
+    """Wrap arrays that meet a lazy one; numbers stay numbers."""
+    if isinstance(value, (LazyArray, bool, int, float, np.generic)):
+        return value
+    if isinstance(value, (np.ndarray,)) or hasattr(value, "tocsr") or hasattr(value, "dask"):
+        return asarray(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_lazy(v) for v in value)
+    return value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, LazyArray):
+        return value.expr
+    if isinstance(value, tuple):
+        return tuple(_plain(v) for v in value)
+    if isinstance(value, list):
+        return [_plain(v) for v in value]
+    if isinstance(value, np.ndarray):
+        return asarray(value).expr
+    if isinstance(value, slice):
+        return builtins.slice(_plain(value.start), _plain(value.stop), _plain(value.step))
+    return value
+
+
+def _build(entry: functions.Entry, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    given = tuple(_lazy(a) for a in args)
+    named = {k: _lazy(v) for k, v in kwargs.items()}
+    result = functions.call(
+        _CONTEXT, entry, [_plain(a) for a in given], {k: _plain(v) for k, v in named.items()}
+    )
+    return _wrap(result, (*given, *named.values()))
+
+
+def _wrap(result: Any, parts: tuple[Any, ...]) -> Any:
+    if isinstance(result, tuple):
+        return tuple(_wrap(r, parts) for r in result)
+    if not isinstance(result, Expr):
+        return result
+    notes: Notes = {}
+    stack = list(parts)
+    while stack:
+        part = stack.pop()
+        if isinstance(part, LazyArray):
+            # The longest map is taken as it is: chains of thousands of steps share one.
+            if len(part.notes) > len(notes):
+                part.notes.update(notes)
+                notes = part.notes
+            else:
+                notes.update(part.notes)
+        elif isinstance(part, (list, tuple)):
+            stack.extend(part)
+    notes.setdefault(result, Note((_caller(),)))
+    return LazyArray(result, notes)
+
+
+def _caller() -> Span:
+    """Return the user's line: the innermost frame outside Lineal and NumPy."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith(_PACKAGE) and "numpy" not in file:
+            break
+        frame = frame.f_back
+    return Span(frame.f_code.co_filename, frame.f_lineno, function=frame.f_code.co_name)
+
+
+def _dense(value: Any) -> Any:
+    return value.toarray() if hasattr(value, "toarray") else value

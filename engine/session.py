@@ -1,0 +1,218 @@
+"""Where plans run: in this process, or on a Dask cluster."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+
+
+from lineal.engine.inputs import Bound, describe
+from lineal.engine.interpreter import Trace, emit_warnings
+from lineal.engine.machine import executor_for, local_spec
+from lineal.engine.plan import Plan
+from lineal.engine.results import pack
+from lineal.errors import InputError, OptionError, RunError
+from lineal.kernels.finite import all_finite
+from lineal.planner.cluster import ClusterSpec
+
+
+
+
+@dataclass(frozen=True)
+class Run:
+    """One finished run.
+
+    Attributes
+    ----------
+    value : object
+        What the program returned.
+    plan : Plan
+        The plan that ran (the strict one if an input held NaN or Inf).
+    seconds : float
+        Wall time of the run, planning excluded.
+    iterations : dict
+        Iterations that each loop made, by the name of its first result.
+    """
+
+    value: Any
+    plan: Plan
+    seconds: float
+    iterations: dict[str, int] = field(default_factory=dict)
+
+    def report(self) -> str:
+        """Return the plan and the run's totals as text."""
+        loops = ", ".join(f"{k}: {n} iterations" for k, n in self.iterations.items())
+        return f"{self.plan.explain()}\nran in {self.seconds:.6g} s" + (f" ({loops})" if loops else "")
+
+
+class Session:
+    """Runs plans in-process, or on Dask when given a client or an address.
+
+    Parameters
+    ----------
+    client : distributed.Client or str, optional
+        A client, or a scheduler's address to connect to (then closed with the session).
+    cluster : ClusterSpec, optional
+        What plans assume of the machines; measured from the process or the cluster if not given.
+    memory_limit : int, optional
+        Bytes that a process may hold; a plan that needs more is refused before it runs.
+
+    Notes
+    -----
+    A context manager; may be used from several threads.  `history` lists the runs, newest last.
+    """
+
+    def __init__(
+        self,
+        client: Any = None,
+        *,
+        cluster: ClusterSpec | None = None,
+        memory_limit: int | None = None,
+    ) -> None:
+        if memory_limit is not None and (not isinstance(memory_limit, int) or memory_limit < 1):
+            raise OptionError(f"memory_limit must be a positive number of bytes, not {memory_limit!r}")
+        self._owned = None
+        if isinstance(client, str):
+            from lineal.engine.cluster import connect
+
+            client = self._owned = connect(client)
+        self._client = client
+        self._executor: Any = None
+        self._spec = cluster
+        self.memory_limit = memory_limit
+        self.history: list[Run] = []
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @property
+    def cluster(self) -> ClusterSpec:
+        """The machines that plans of this session are made for."""
+        if self._spec is None:
+            if self._client is None:
+                self._spec = local_spec(self.memory_limit)
+            else:
+                from lineal.engine.cluster import cluster_spec
+
+                self._spec = cluster_spec(self._client, self.memory_limit)
+        return self._spec
+
+    def run_plan(self, plan: Plan, inputs: Sequence[Any]) -> Run:
+        """Run `plan` on `inputs`, in the order of `plan.parameters`.
+
+        Raises
+        ------
+        InputError
+            Too few or many inputs, or one of another shape, dtype or form than planned.
+        """
+        if len(inputs) != len(plan.parameters):
+            raise InputError(
+                f"the plan takes {len(plan.parameters)} input(s) "
+                f"({', '.join(plan.parameters)}), {len(inputs)} given"
+            )
+        bound = [describe(v, n) for v, n in zip(inputs, plan.parameters, strict=True)]
+        for item, planned in zip(bound, plan.physical.inputs, strict=False):
+            if item.type is not None and item.type != planned.type:
+                raise InputError(
+                    f"{item.name!r} is {item.type}, planned for {planned.type}",
+                    hint="plan again for these shapes: program.plan(...)",
+                )
+        hidden = [describe(v, n) for n, v in plan.hidden.items()]
+        return self.execute(plan, [*bound, *hidden])
+
+    def execute(self, plan: Plan, bound: Sequence[Bound]) -> Run:
+        """Run `plan` on inputs that have been described already."""
+        if self._closed:
+            raise RunError("this session is closed", hint="open a new Session")
+        for item in bound:
+            if item.planned_only:
+                raise InputError(
+                    f"{item.name!r} is a description without data", hint="use .plan or .explain"
+                )
+        if plan.needs_finite and not self._finite(bound):
+            plan = plan.strict
+        _ = plan.fits  # raises before anything runs
+        start = time.perf_counter()
+        values, trace = self._run(plan, [b.value for b in bound])
+        value = pack(plan, values, [b.value for b in bound])
+        run = Run(value, plan, time.perf_counter() - start, trace.iterations)
+        emit_warnings(trace)
+        with self._lock:
+            self.history.append(run)
+            del self.history[:-100]
+        return run
+
+    def _run(self, plan: Plan, values: list[Any]) -> tuple[list[Any], Trace]:
+        executable = plan.executable
+        if not executable.blocked:
+            return executable.run(values)
+        from lineal.engine.blocked.runtime import BlockedRuntime
+
+        if self._executor is None:
+            with self._lock:
+                if self._executor is None:
+                    self._executor = executor_for(self._client, self.cluster)
+        runtime = BlockedRuntime(self._executor, self.cluster)
+        try:
+            return executable.run(values, runtime)
+        finally:
+            runtime.close()
+
+    @staticmethod
+    def _finite(bound: Sequence[Bound]) -> bool:
+        for item in bound:
+            value = item.value
+            if isinstance(value, (int, str, type(None), tuple)):
+                continue
+            if "finite" in item.facts.properties:
+                continue
+            if hasattr(value, "dask"):
+                import dask.array as da
+
+                if not bool(da.isfinite(value).all().compute()):
+                    return False
+            elif not all_finite(value):
+                return False
+        return True
+
+    def close(self) -> None:
+        """Release what the session holds; a client that it opened is closed."""
+        self._closed = True
+        if self._executor is not None and hasattr(self._executor, "close"):
+            self._executor.close()
+        self._executor = None
+        if self._owned is not None:
+            self._owned.close()
+            self._owned = None
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+_default: Session | None = None
+_default_lock = threading.Lock()
+
+
+def default_session() -> Session:
+    """Return the in-process session that plain calls use."""
+    global _default
+    if _default is None:
+        with _default_lock:
+            if _default is None:
+                _default = Session()
+    return _default
+
+
+

@@ -1,0 +1,55 @@
+"""Evaluates expressions over Python scalars that are known at plan time."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from lineal.planner.expr import Expr, walk
+
+_OPS: dict[str, Callable[..., Any]] = {
+    "py.add": operator.add,
+    "py.sub": operator.sub,
+    "py.mul": operator.mul,
+    "py.truediv": operator.truediv,
+    "py.floordiv": operator.floordiv,
+    "py.mod": operator.mod,
+    "py.pow": operator.pow,
+    "py.neg": operator.neg,
+    "py.pos": operator.pos,
+    "py.abs": abs,
+    "py.lt": operator.lt,
+    "py.le": operator.le,
+    "py.gt": operator.gt,
+    "py.ge": operator.ge,
+    "py.eq": operator.eq,
+    "py.ne": operator.ne,
+    "py.not": operator.not_,
+    "py.min": min,
+    "py.max": max,
+    "to_bool": bool,
+    "to_int": int,
+    "to_float": float,
+    "range_len": lambda a, b, c: len(range(a, b, c)),
+}
+
+
+def evaluate_scalar(expr: Expr, known: dict[Expr, Any]) -> tuple[Any] | None:
+    """Return (value,) of `expr` if it is Python arithmetic over constants and `known` inputs."""
+    values: dict[Expr, Any] = {}
+    for node in walk([expr]):
+        if node.op == "const":
+            values[node] = node.attr("value")
+        elif node in known:
+            values[node] = known[node]
+        elif node.op in _OPS and all(child in values for child in node.inputs):
+            values[node] = _OPS[node.op](*(values[child] for child in node.inputs))
+        elif node.op == "if" and node.inputs[0] in values:
+            n = int(node.attr("n"))  # type: ignore[call-overload]
+            taken = node.inputs[1 : 1 + n] if values[node.inputs[0]] else node.inputs[1 + n :]
+            if all(child in values for child in taken):
+                values[node] = tuple(values[child] for child in taken)
+        elif node.op == "item" and node.inputs[0] in values:
+            values[node] = values[node.inputs[0]][node.attr("k")]
+    return (values[expr],) if expr in values else None

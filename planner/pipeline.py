@@ -1,0 +1,219 @@
+"""The pipeline: source text to physical plan, as one ordered tuple of stages.
+
+    source -> logical -> normalised -> optimised -> physical -> lowered
+
+`compile_until` is its only definition; explain, tests and bug reports use the same names.  Every
+stage is a function of the one before and the request, and is verified.  (The `incremental` stage,
+which derives delta forms, will stand between `optimised` and `physical`.)
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from lineal.errors import OptionError
+from lineal.kernels.specs import Spec
+from lineal.planner.cluster import ClusterSpec
+from lineal.planner.lifetimes import with_lifetimes
+from lineal.planner.logical import Logical
+from lineal.planner.placement import place
+from lineal.planner.plan import Block, PhysicalPlan, Step, steps_of
+from lineal.planner.rules.algebra import NORMAL_FORM
+from lineal.planner.rules.chains import chain_order
+from lineal.planner.rules.loops import prune_loops
+from lineal.planner.rules.protocol import apply_rules
+from lineal.planner.schedule import schedule
+from lineal.planner.seconds import seconds
+from lineal.planner.source import Source
+from lineal.planner.trace import Describe, Traced, trace
+from lineal.planner.verify import check_logical, check_physical
+
+_DEPTH = 20_000
+"""Recursion limit while planning: nested statements nest calls, and Python's own limit of 1,000
+would refuse programs of some 200 nested branches.  Such frames take no C stack."""
+
+
+def no_outside(value: Any, name: str) -> None:
+    """Recognise no outside arrays: the default, for programs without hidden inputs."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """All that a plan depends on.
+
+    `program` is a Source to be traced for `arguments` (see planner.trace), or a Logical that a
+    lazy array has built.  `iterations` assumes counts for loops that have no bound; `rewrites`
+    names rules that are switched off.
+    """
+
+    program: Source | Logical
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    bindings: Mapping[str, Any] = field(default_factory=dict)
+    describe: Describe = no_outside
+    algebra: str = "real"
+    rewrites: tuple[str, ...] = ()
+    iterations: dict[str, float] | float | None = None
+    cluster: ClusterSpec = ClusterSpec()  # noqa: RUF009 - frozen
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What a stage leaves: the logical program, and the plan from `physical` on."""
+
+    traced: Traced
+    logical: Logical
+    plan: PhysicalPlan | None = None
+
+
+def _logical(request: Request, before: Compiled | None) -> Compiled:
+    if isinstance(request.program, Logical):
+        logical = replace(request.program, algebra=request.algebra)
+        return Compiled(Traced(logical, {}, {}), logical)
+    traced = trace(
+        request.program, request.arguments, bindings=request.bindings, describe=request.describe
+    )
+    logical = replace(traced.logical, algebra=request.algebra)
+    return Compiled(replace(traced, logical=logical), logical)
+
+
+def _normalised(request: Request, before: Compiled) -> Compiled:
+    logical = prune_loops(before.logical, request.rewrites)
+    return replace(before, logical=apply_rules(logical, NORMAL_FORM, request.rewrites))
+
+
+def _optimised(request: Request, before: Compiled) -> Compiled:
+    logical = chain_order(before.logical, request.iterations, request.rewrites)
+    return replace(before, logical=logical)
+
+
+def _physical(request: Request, before: Compiled) -> Compiled:
+    plan = _laid_out(before.logical, request)
+    if before.logical.outputs != before.traced.logical.outputs:
+        written = _laid_out(before.traced.logical, request)
+        plan = replace(
+            plan, flops_as_written=written.flops, est_seconds_as_written=written.est_seconds
+        )
+    return replace(before, plan=plan)
+
+
+def _lowered(request: Request, before: Compiled) -> Compiled:
+    assert before.plan is not None
+    return replace(before, plan=place(before.plan, request.cluster))
+
+
+Stage = Callable[[Request, Any], Compiled]
+STAGES: tuple[tuple[str, Stage], ...] = (
+    ("logical", _logical),
+    ("normalised", _normalised),
+    ("optimised", _optimised),
+    ("physical", _physical),
+    ("lowered", _lowered),
+)
+"""The stages after `source`, in order."""
+
+
+def compile_until(request: Request, stage: str = "lowered") -> Compiled:
+    """Run the pipeline up to and including `stage`.
+
+    Raises
+    ------
+    ProgramError
+        The program cannot be planned.
+    OptionError
+        There is no such stage.
+    """
+    names = [name for name, _ in STAGES]
+    if stage not in names:
+        raise OptionError(f"there is no stage {stage!r}", hint=f"one of {', '.join(names)}")
+    done: Compiled | None = None
+    with _deep_calls():
+        for name, run in STAGES:
+            before = done
+            done = run(request, before)
+            check_logical(done.logical, before.logical if before is not None else None)
+            if done.plan is not None:
+                check_physical(done.plan)
+            if name == stage:
+                break
+    assert done is not None
+    return done
+
+
+@contextmanager
+def _deep_calls() -> Iterator[None]:
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _DEPTH))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _laid_out(program: Logical, request: Request) -> PhysicalPlan:
+    """Schedule `program` and add up what a run costs."""
+    laid = schedule(program, request.iterations)
+    body = with_lifetimes(laid.body)
+    flops, spent = 0.0, 0.0
+    for step in steps_of(body):
+        flops += step.flops * step.runs
+        sparse = any(v.storage == "sparse" for v in step.outputs) or "sparse" in step.note
+        spec = Spec(step.flops, step.bytes_read, step.bytes_written, step.peak_bytes)
+        spent += seconds(step.op, spec, sparse, request.cluster) * step.runs
+    return PhysicalPlan(
+        name=program.name,
+        inputs=laid.inputs,
+        body=body,
+        outputs=laid.outputs,
+        flops=flops,
+        flops_as_written=flops,
+        est_seconds=spent,
+        est_seconds_as_written=spent,
+        peak_bytes=peak_bytes(body, sum(v.type.nbytes for v in laid.inputs)),
+        trip_counts=laid.loops,
+        decisions=program.decisions,
+    )
+
+
+def peak_bytes(body: Block, held: float) -> float:
+    """Return an upper bound of the bytes held at once: live values plus the running step's own.
+
+    Branches count with the larger side.
+    """
+    return _peak(body, held, {})[0]
+
+
+def _peak(block: Block, held: float, sizes: dict[str, float]) -> tuple[float, float]:
+    peak = held
+    for once in block.once:
+        for step in once.steps:
+            peak, held = _step_peak(step, peak, held, sizes)
+    for step in block.steps:
+        peak, held = _step_peak(step, peak, held, sizes)
+    return peak, held
+
+
+def _step_peak(
+    step: Step, peak: float, held: float, sizes: dict[str, float]
+) -> tuple[float, float]:
+    inner = held
+    for block in step.blocks:
+        top, left = _peak(block, inner, sizes)
+        peak = max(peak, top)
+        # A loop's test stays held while its body runs; of a branch only one side runs.
+        if step.op == "loop":
+            inner = left
+    made = 0.0
+    for value in step.outputs:
+        size = float(value.type.nbytes)
+        sizes[value.name] = size
+        made += size
+    # Both the old and the new carried values are held at the turn of an iteration.
+    peak = max(peak, inner + step.peak_bytes, held + 2 * made)
+    held += made
+    for name in step.frees:
+        held -= sizes.pop(name, 0.0)
+    return peak, max(held, 0.0)

@@ -1,0 +1,179 @@
+"""What a rule is, and how rules are applied to a fixpoint.
+
+A local rule is a function `(node, facts) -> Expr | None`: the replacement, or None.  Its first
+docstring line is its identity, its `numerics` says what it may change.  A rule that considers a
+node and declines calls `facts.refuse(...)`, so that the plan can tell why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from lineal.errors import ProgramError
+from lineal.planner.expr import Expr, rebuild, walk
+from lineal.planner.infer import type_of
+from lineal.planner.levels import Levels, find_levels
+from lineal.planner.logical import Logical, Note, Notes
+from lineal.planner.plan import Decision
+from lineal.planner.render import expression
+from lineal.planner.verify import check_same
+
+LocalFn = Callable[[Expr, "Facts"], Expr | None]
+_MAX_PASSES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rewrite.
+
+    `numerics` is "exact" (bit-identical), or "real" (equal over the reals, for finite inputs);
+    strict plans use exact rules only.
+    """
+
+    fn: LocalFn
+    numerics: str
+
+    @property
+    def name(self) -> str:
+        return self.fn.__name__
+
+    @property
+    def identity(self) -> str:
+        """The identity that the rule applies: its first docstring line."""
+        return (self.fn.__doc__ or "").splitlines()[0]
+
+
+@dataclass
+class Facts:
+    """What rules may ask about the program they rewrite, and where they say why not."""
+
+    program: Logical
+    refusals: dict[tuple[str, str], Decision] = field(default_factory=dict)
+    _uses: dict[Expr, int] | None = None
+    _levels: Levels | None = None
+    _order: dict[Expr, int] | None = None
+
+    @property
+    def uses(self) -> dict[Expr, int]:
+        """How many inputs and outputs refer to each node."""
+        if self._uses is None:
+            found: dict[Expr, int] = {}
+            for node in walk(self.program.outputs):
+                for child in node.inputs:
+                    found[child] = found.get(child, 0) + 1
+            for root in self.program.outputs:
+                found[root] = found.get(root, 0) + 1
+            self._uses = found
+        return self._uses
+
+    @property
+    def order(self) -> dict[Expr, int]:
+        """The position of each node in the program."""
+        if self._order is None:
+            self._order = {node: i for i, node in enumerate(walk(self.program.outputs))}
+        return self._order
+
+    @property
+    def levels(self) -> Levels:
+        if self._levels is None:
+            self._levels = find_levels(self.program)
+        return self._levels
+
+    def note(self, node: Expr) -> Note:
+        return self.program.notes.get(node, Note())
+
+    def text(self, node: Expr) -> str:
+        return expression(node, self.program.notes)
+
+    def refuse(
+        self, rule: str, node: Expr, after: str, reason: str, **numbers: float
+    ) -> None:
+        """Record that `rule` looked at `node` and left it, with the figures compared."""
+        spans = self.note(node).spans
+        before = self.text(node)
+        self.refusals.setdefault(
+            (rule, before),
+            Decision(
+                rule, False, before, after, reason, tuple(sorted(numbers.items())),
+                spans[0] if spans else None,
+            ),
+        )
+
+
+def apply_rules(program: Logical, rules: tuple[Rule, ...], off: tuple[str, ...]) -> Logical:
+    """Apply local rules everywhere until none fires.
+
+    Raises
+    ------
+    ProgramError
+        Two rules undo each other (the error names the rules that alternate), or a rule changed a
+        shape or dtype.
+    """
+    active = [r for r in rules if r.name not in off]
+    if program.algebra == "strict":
+        active = [r for r in active if r.numerics == "exact"]
+    decisions: dict[tuple[str, str, str], Decision] = {}
+    seen: list[tuple[Expr, ...]] = []
+    for _ in range(_MAX_PASSES):
+        seen.append(program.outputs)
+        facts = Facts(program)
+        notes: Notes = dict(program.notes)
+        fired: list[str] = []
+
+        def change(node: Expr, facts: Facts = facts, notes: Notes = notes,
+                   fired: list[str] = fired) -> Expr | None:
+            current = node
+            for rule in active:
+                after = rule.fn(current, facts)
+                if after is None or after is current:
+                    continue
+                check_same(rule.name, current, after)
+                inherit(notes, current, after)
+                spans = notes.get(current, Note()).spans
+                before_text = expression(current, notes)
+                after_text = expression(after, notes)
+                decisions.setdefault(
+                    (rule.name, before_text, after_text),
+                    Decision(
+                        rule.name, True, before_text, after_text, rule.identity,
+                        span=spans[0] if spans else None, numerics=rule.numerics,
+                    ),
+                )
+                fired.append(rule.name)
+                current = after
+            return None if current is node else current
+
+        outputs, new = rebuild(program.outputs, change)
+        for old, node in new.items():
+            if old is not node:
+                inherit(notes, old, node)
+        for key, refusal in facts.refusals.items():
+            decisions.setdefault((*key, "refused"), refusal)
+        program = replace(program, outputs=outputs, notes=notes)
+        if outputs == seen[-1]:
+            break
+        if outputs in seen:
+            raise ProgramError(
+                f"the rules {', '.join(sorted(set(fired)))} undo each other",
+                hint="switch one of them off with la.options(rewrites=...), and report this",
+            )
+    else:
+        raise ProgramError(f"the rules do not settle within {_MAX_PASSES} passes")
+    return replace(program, decisions=(*program.decisions, *decisions.values()))
+
+
+def inherit(notes: Notes, old: Expr, new: Expr) -> None:
+    """Let a replacement keep the user's places and name of what it replaces."""
+    held = notes.get(old)
+    if held is None or old is new:
+        return
+    known = notes.get(new)
+    notes[new] = held if known is None else known.merged(held)
+    for child in new.inputs:
+        if child not in notes:
+            notes[child] = Note(held.spans)
+
+
+def same_type(a: Expr, b: Expr) -> bool:
+    return type_of(a) == type_of(b)

@@ -1,0 +1,672 @@
+"""Traces the expressions of a program: syntax in, values out.
+
+Every error leaves here with the user's line and operands attached.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from lineal.errors import (
+    DTypeError,
+    ProgramError,
+    ShapeError,
+    Span,
+    StaticValueError,
+    UnboundNameError,
+    UnsupportedError,
+)
+from lineal.planner import build, functions
+from lineal.planner.bindings import (
+    NOWHERE,
+    Arr,
+    Conflict,
+    ListValue,
+    Maybe,
+    Rng,
+    describe,
+    leaves,
+    storages,
+    unwrap,
+)
+from lineal.planner.expr import Expr
+from lineal.planner.fold import evaluate_scalar
+from lineal.planner.infer import typed
+from lineal.planner.liveness import Liveness
+from lineal.planner.logical import Guard, Note, Notes
+from lineal.planner.outside import Outside
+from lineal.planner.source import Source
+from lineal.planner.types import Sym
+
+_BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "truediv",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+    ast.Pow: "pow",
+    ast.MatMult: "matmul",
+    ast.BitAnd: "and",
+    ast.BitOr: "or",
+    ast.BitXor: "xor",
+}
+_COMPARE: dict[type[ast.cmpop], str] = {
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+}
+_STATIC_TYPES = (bool, int, float, str, type(None), np.dtype, slice, type(Ellipsis))
+_UNSUPPORTED_EXPRESSIONS: dict[type[ast.expr], tuple[str, str]] = {
+    ast.ListComp: ("a list comprehension", "use whole-array operations, or a `for` loop"),
+    ast.SetComp: ("a set comprehension", "use whole-array operations"),
+    ast.DictComp: ("a dict comprehension", "use separate names"),
+    ast.GeneratorExp: ("a generator expression", "use whole-array operations"),
+    ast.Lambda: ("a lambda", "write the expression in place, or call a named function"),
+    ast.Dict: ("a dict", "use separate names or a tuple"),
+    ast.Set: ("a set", "use a tuple"),
+    ast.Await: ("await", "programs are plain functions"),
+    ast.Yield: ("yield", "return all values at the end"),
+    ast.YieldFrom: ("yield from", "return all values at the end"),
+    ast.JoinedStr: ("an f-string", "use a plain string"),
+    ast.NamedExpr: ("an assignment expression (:=)", "assign on a line of its own"),
+    ast.Starred: ("a starred expression", "write the items out"),
+}
+
+
+class Frame:
+    """One function being traced: its source, its names, its liveness."""
+
+    def __init__(self, source: Source, outside: Outside, path: str) -> None:
+        self.source = source
+        self.outside = outside
+        self.path = path
+        self.env: dict[str, Any] = {}
+        self.live = Liveness(source.tree.body)
+        self.locals = frozenset(
+            n.id
+            for s in source.tree.body
+            for n in ast.walk(s)
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        )
+
+
+class ExpressionTracer(build.Context):
+    """Evaluates syntax to traced values within the current frame."""
+
+    def __init__(self) -> None:
+        self.notes: Notes = {}
+        self.guards: dict[Guard, None] = {}
+        self.scalars: dict[Expr, Any] = {}
+        self.warnings: dict[tuple[str, Span], None] = {}
+        self.known: list[tuple[Expr, bool]] = []
+        self.frames: list[Frame] = []
+        self.state: dict[str, Expr] = {}
+        self._at: ast.AST | None = None
+        self._fresh = 0
+
+    # -- places and errors ---------------------------------------------------------------
+
+    @property
+    def frame(self) -> Frame:
+        return self.frames[-1]
+
+    def span(self, node: ast.AST) -> Span:
+        return self.frame.source.span(node)
+
+    @contextlib.contextmanager
+    def at(self, node: ast.AST, operands: dict[str, Any] | None = None) -> Iterator[None]:
+        """Attach `node`'s place (and operands) to any ProgramError raised inside."""
+        before, self._at = self._at, node
+        try:
+            yield
+        except ProgramError as error:
+            if error.span is None:
+                error.span = self.span(node)
+                if operands and not error.operands:
+                    error.operands = tuple(f"{k}: {describe(v)}" for k, v in operands.items())
+            raise
+        finally:
+            self._at = before
+
+    def fail(
+        self, kind: type[ProgramError], message: str, node: ast.AST, hint: str = ""
+    ) -> ProgramError:
+        return kind(message, hint=hint, span=self.span(node))
+
+    def warn(self, message: str) -> None:
+        if self._at is not None:
+            self.warnings.setdefault((message, self.span(self._at)))
+
+    def fresh(self) -> frozenset[str]:
+        self._fresh += 1
+        return frozenset([f"s{self._fresh}"])
+
+    def note(self, expr: Expr, node: ast.AST, name: str = "") -> None:
+        known = self.notes.get(expr, Note())
+        self.notes[expr] = known.merged(Note((self.span(node),), name))
+
+    # -- static values -------------------------------------------------------------------
+
+    def static(self, value: object, what: str) -> Any:
+        if isinstance(value, Arr):
+            value = value.expr
+        if isinstance(value, Expr):
+            found = self.try_static(value)
+            if found is None:
+                raise StaticValueError(
+                    f"{what} must be known when the plan is made, and here it depends on data "
+                    "or on a loop",
+                    hint="compute it from shapes, constants or integer arguments",
+                )
+            return found[0]
+        return value
+
+    def try_static(self, expr: Expr) -> tuple[Any] | None:
+        """Return the value of an expression over scalar arguments, recording it as a guard."""
+        if expr.op == "const":
+            return (expr.attr("value"),)
+        try:
+            found = evaluate_scalar(expr, self.scalars)
+        except ArithmeticError as error:
+            raise ProgramError(f"{type(error).__name__}: {error}") from error
+        if found is not None:
+            self.guards.setdefault(Guard(expr, found[0]))
+        return found
+
+    # -- expressions ---------------------------------------------------------------------
+
+    def ev(self, node: ast.expr) -> Any:
+        """Evaluate one expression."""
+        method = getattr(self, f"_ev_{type(node).__name__}", None)
+        if method is None:
+            what, hint = _UNSUPPORTED_EXPRESSIONS.get(
+                type(node), (f"the expression {type(node).__name__}", "see the grammar page")
+            )
+            raise self.fail(UnsupportedError, f"{what} is outside the language", node, hint)
+        return method(node)
+
+    def wrap(self, result: Any, node: ast.AST, shared: frozenset[str] = NOWHERE) -> Any:
+        """Return a builder's result as a traced value; `shared` is storage that views keep."""
+        if isinstance(result, Expr):
+            type_ = typed(result)
+            self.note(result, node)
+            if type_.kind != "array" or type_.ndim == 0:
+                return Arr(result)
+            return Arr(result, shared or self.fresh())
+        if isinstance(result, tuple):
+            return tuple(self.wrap(r, node, shared) for r in result)
+        return result
+
+    def _ev_Constant(self, node: ast.Constant) -> Any:
+        if isinstance(node.value, complex):
+            raise self.fail(
+                DTypeError,
+                "complex numbers are not supported",
+                node,
+                "keep real and imaginary parts in two arrays",
+            )
+        if isinstance(node.value, bytes):
+            raise self.fail(UnsupportedError, "bytes are outside the language", node)
+        return node.value
+
+    def _ev_Name(self, node: ast.Name) -> Any:
+        env = self.frame.env
+        if node.id in env:
+            return self._bound(env[node.id], node)
+        if node.id in self.frame.locals:
+            raise self.fail(
+                UnboundNameError,
+                f"{node.id!r} is used before it is assigned",
+                node,
+                f"assign {node.id} first",
+            )
+        return self._outside(node.id, node)
+
+    def _bound(self, value: Any, node: ast.Name) -> Any:
+        if isinstance(value, Conflict):
+            raise self.fail(
+                ShapeError,
+                f"{node.id!r} {value.message}",
+                node,
+                "give it the same shape and dtype on every path",
+            )
+        if isinstance(value, Maybe):
+            for condition, truth in value.guards:
+                if not self.holds(condition, truth):
+                    raise self.fail(
+                        UnboundNameError,
+                        f"{node.id!r} may be unbound here: it is assigned only on some paths",
+                        node,
+                        f"assign {node.id} before the loop or branch",
+                    )
+            return value.value
+        return value
+
+    def holds(self, condition: Expr, truth: bool) -> bool:
+        """Tell whether `condition` is known to be `truth` where we are."""
+        for known, value in self.known:
+            if known is condition and value is truth:
+                return True
+        found = self.try_static(condition)
+        return found is not None and bool(found[0]) is truth
+
+    def assume(self, condition: Expr, truth: bool) -> None:
+        """Take `condition` as known, with what follows from it."""
+        todo = [(condition, truth)]
+        while todo:
+            expr, value = todo.pop()
+            self.known.append((expr, value))
+            if expr.op == "py.not":
+                todo.append((expr.inputs[0], not value))
+            elif expr.op == "item" and expr.inputs[0].op == "if":
+                test, then, other = expr.inputs[0].inputs[:3]
+                if expr.inputs[0].attr("n") == 1 and _is_const(other, False) and value:
+                    todo += [(test, True), (then, True)]
+                if expr.inputs[0].attr("n") == 1 and _is_const(then, True) and not value:
+                    todo += [(test, False), (other, False)]
+
+    def _outside(self, name: str, node: ast.AST) -> Any:
+        found = self.frame.outside.lookup(name)
+        if found is None:
+            if hasattr(builtins, name):
+                return getattr(builtins, name)
+            raise self.fail(
+                UnboundNameError, f"the name {name!r} is not defined", node, "define or import it"
+            )
+        return self.import_value(found[0], name, node)
+
+    def import_value(self, value: Any, name: str, node: ast.AST) -> Any:
+        """Turn a value from outside the function into a traced value."""
+        raise NotImplementedError
+
+    def _ev_Tuple(self, node: ast.Tuple) -> Any:
+        return tuple(self.ev(item) for item in node.elts)
+
+    def _ev_List(self, node: ast.List) -> Any:
+        return ListValue(self.ev(item) for item in node.elts)
+
+    def _ev_Slice(self, node: ast.Slice) -> Any:
+        return slice(*(p and self.ev(p) for p in (node.lower, node.upper, node.step)))
+
+    def _ev_BinOp(self, node: ast.BinOp) -> Any:
+        # Left spines are walked in a loop: a sum of thousands of terms is no deeper than one.
+        spine: list[ast.BinOp] = []
+        at: ast.expr = node
+        while isinstance(at, ast.BinOp):
+            spine.append(at)
+            at = at.left
+        left, left_node = self.ev(at), at
+        for link in reversed(spine):
+            right = self.ev(link.right)
+            left = self._binary(link, left, left_node, right)
+            left_node = link
+        return left
+
+    def _binary(self, node: ast.BinOp, left: Any, left_node: ast.expr, right: Any) -> Any:
+        name = _BINARY.get(type(node.op))
+        operands = {self._shown(left_node): left, self._shown(node.right): right}
+        with self.at(node, operands):
+            if name is None:
+                raise UnsupportedError(
+                    f"the operator {type(node.op).__name__} is outside the language",
+                    hint="use + - * / // % ** @ & | ^",
+                )
+            if isinstance(left, tuple) or isinstance(right, tuple):
+                return self._tuple_operator(name, left, right)
+            return self.wrap(build.binary(self, name, unwrap(left), unwrap(right)), node)
+
+    def _tuple_operator(self, name: str, left: Any, right: Any) -> Any:
+        if name == "add" and isinstance(left, tuple) and isinstance(right, tuple):
+            return left + right
+        raise UnsupportedError(
+            "arithmetic on a list or tuple", hint="make an array of it: np.array([...])"
+        )
+
+    def _shown(self, node: ast.AST) -> str:
+        return self.frame.source.segment(node)
+
+    def _ev_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        value = self.ev(node.operand)
+        with self.at(node, {self._shown(node.operand): value}):
+            if isinstance(node.op, ast.Not):
+                return self.wrap(self.negate(self.truth(value)), node)
+            name = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert"}[type(node.op)]
+            return self.wrap(build.unary(self, name, unwrap(value)), node)
+
+    def truth(self, value: Any) -> Any:
+        """Return bool(value): a Python bool or a node."""
+        if isinstance(value, Arr):
+            return build.truth(value.expr)
+        return bool(value)
+
+    def negate(self, condition: Any) -> Any:
+        if isinstance(condition, Expr):
+            return build.apply("py.not", condition)
+        return not condition
+
+    def _ev_BoolOp(self, node: ast.BoolOp) -> Any:
+        is_and = isinstance(node.op, ast.And)
+        values: list[tuple[Any, ast.expr]] = []
+        known = len(self.known)
+        for part in node.values:
+            value = self.ev(part)
+            values.append((value, part))
+            with self.at(part, {self._shown(part): value}):
+                condition = self.truth(value)
+            if not isinstance(condition, Expr) and condition is not is_and:
+                break  # short circuit at plan time
+            if isinstance(condition, Expr):
+                self.assume(condition, is_and)
+        del self.known[known:]
+        result, part = values.pop()
+        while values:
+            left, part = values.pop()
+            with self.at(node):
+                condition = self.truth(left)
+                if not isinstance(condition, Expr):
+                    continue
+                then, other = (result, left) if is_and else (left, result)
+                result = self._choose(condition, then, other, node)
+        return result
+
+    def _choose(self, condition: Expr, then: Any, other: Any, node: ast.AST) -> Any:
+        """Return `then if condition else other` for single values."""
+        weak = [build.is_weak(unwrap(v)) for v in (then, other)]
+        pair = [
+            build.lift(build.truth(unwrap(v)))
+            if self._boolean(then) and self._boolean(other) and not all(weak)
+            else build.lift(unwrap(v))
+            for v in (then, other)
+        ]
+        result = build.choose(condition, [pair[0]], [pair[1]])[0]
+        return self.wrap(result, node, storages((then, other)))
+
+    def _boolean(self, value: Any) -> bool:
+        if isinstance(value, Arr):
+            type_ = typed(value.expr)
+            return type_.dtype.kind == "b" and type_.ndim == 0
+        return isinstance(value, bool)
+
+    def _ev_Compare(self, node: ast.Compare) -> Any:
+        values = [self.ev(node.left)]
+        parts: list[Any] = []
+        left_node = node.left
+        for op, right_node in zip(node.ops, node.comparators, strict=True):
+            values.append(self.ev(right_node))
+            left, right = values[-2:]
+            with self.at(node, {self._shown(left_node): left, self._shown(right_node): right}):
+                parts.append(self._compare(op, left, right, node))
+            left_node = right_node
+        result = parts[-1]
+        for part in reversed(parts[:-1]):
+            with self.at(node):
+                condition = self.truth(part)
+                if isinstance(condition, Expr):
+                    result = self._choose(condition, result, part, node)
+                elif not condition:
+                    result = False
+        return result
+
+    def _compare(self, op: ast.cmpop, left: Any, right: Any, node: ast.AST) -> Any:
+        if isinstance(op, (ast.Is, ast.IsNot)):
+            if not any(isinstance(v, (bool, type(None))) for v in (left, right)):
+                raise UnsupportedError("`is` between values", hint="use == for numbers")
+            outcome = left is right
+            return outcome if isinstance(op, ast.Is) else not outcome
+        if isinstance(op, (ast.In, ast.NotIn)):
+            if any(isinstance(leaf, Arr) for leaf in leaves((left, right))):
+                raise UnsupportedError("`in` on arrays", hint="use (A == x).any()")
+            outcome = left in right
+            return outcome if isinstance(op, ast.In) else not outcome
+        name = _COMPARE[type(op)]
+        static = not isinstance(left, Arr) and not isinstance(right, Arr)
+        if static and (isinstance(left, (tuple, str, np.dtype, type)) or left is None):
+            return {"eq": left == right, "ne": left != right}[name]
+        if right is None or left is None:
+            raise UnsupportedError("a comparison with None", hint="use `is None`")
+        return self.wrap(build.binary(self, name, unwrap(left), unwrap(right)), node)
+
+    def _ev_IfExp(self, node: ast.IfExp) -> Any:
+        condition = self.condition(node.test)
+        if not isinstance(condition, Expr):
+            return self.ev(node.body if condition else node.orelse)
+        known = len(self.known)
+        self.assume(condition, True)
+        then = self.ev(node.body)
+        del self.known[known:]
+        self.assume(condition, False)
+        other = self.ev(node.orelse)
+        del self.known[known:]
+        with self.at(node, {self._shown(node.body): then, self._shown(node.orelse): other}):
+            if isinstance(then, tuple) or isinstance(other, tuple):
+                raise UnsupportedError("a conditional tuple", hint="use an if statement")
+            return self._choose(condition, then, other, node)
+
+    def condition(self, node: ast.expr) -> Any:
+        """Evaluate a test: a Python bool where scalar arguments decide it, else a node."""
+        value = self.ev(node)
+        with self.at(node, {self._shown(node): value}):
+            condition = self.truth(value)
+            if isinstance(condition, Expr):
+                for known, truth in self.known:
+                    if known is condition:
+                        return truth
+                found = self.try_static(condition)
+                return condition if found is None else bool(found[0])
+            return condition
+
+    # -- attributes, indexing, calls -----------------------------------------------------
+
+    def _ev_Attribute(self, node: ast.Attribute) -> Any:
+        base = self.ev(node.value)
+        name = node.attr
+        if isinstance(base, Arr):
+            with self.at(node, {self._shown(node.value): base}):
+                return self._array_attribute(base, name, node)
+        if isinstance(base, types.ModuleType):
+            if not hasattr(base, name):
+                raise self.fail(UnboundNameError, f"module {base.__name__!r} has no {name!r}", node)
+            self.frame.outside.record_attribute(base, name)
+            return self.import_value(getattr(base, name), self._shown(node), node)
+        if isinstance(base, (np.dtype, np.finfo, np.iinfo)):
+            found = getattr(base, name, None)
+            if isinstance(found, (int, float, str, np.generic)):
+                return found.item() if name in ("itemsize",) else found
+        raise self.fail(
+            UnsupportedError,
+            f"the attribute {name!r} of {describe(base)} is outside the language",
+            node,
+            "use arrays, numbers and functions of modules",
+        )
+
+    def _array_attribute(self, base: Arr, name: str, node: ast.AST) -> Any:
+        type_ = typed(base.expr)
+        if name == "T":
+            if type_.ndim < 2:
+                return base
+            return self.wrap(build.apply("transpose", base.expr), node, base.storage)
+        if name == "mT":
+            result = functions._matrix_transpose(self, base.expr)
+            return self.wrap(result, node, base.storage)
+        if name == "shape":
+            return tuple(self._dim(base.expr, axis) for axis in range(type_.ndim))
+        if name == "ndim":
+            return type_.ndim
+        if name == "size":
+            total: Any = 1
+            for axis in range(type_.ndim):
+                total = build.binary(self, "mul", total, unwrap(self._dim(base.expr, axis)))
+            return Arr(total) if isinstance(total, Expr) else total
+        if name == "dtype":
+            return type_.dtype
+        if name in functions.METHODS:
+            raise UnsupportedError(
+                f"the method {name!r} without a call", hint=f"write .{name}(...)"
+            )
+        raise UnsupportedError(
+            f"the array attribute {name!r} is outside the language",
+            hint="supported: T, mT, shape, ndim, size, dtype and the methods of the grammar page",
+        )
+
+    def _dim(self, expr: Expr, axis: int) -> Any:
+        """Return a size: a number, or a run-time integer where only the run will know it."""
+        size = typed(expr).shape[axis]
+        return Arr(build.apply("dim", expr, axis=axis)) if isinstance(size, Sym) else size
+
+    def _ev_Subscript(self, node: ast.Subscript) -> Any:
+        base = self.ev(node.value)
+        index = self.ev(node.slice)
+        if isinstance(base, tuple):
+            with self.at(node):
+                if isinstance(index, slice):
+                    return base[index]
+                if isinstance(index, tuple):
+                    raise UnsupportedError("a tuple index into a tuple")
+                at = self.static(index, "an index into a tuple")
+                if not isinstance(at, (int, np.integer)):
+                    raise DTypeError(f"a tuple index must be an integer, not {at!r}")
+                if not -len(base) <= at < len(base):
+                    raise ShapeError(f"index {at} is out of range for {len(base)} item(s)")
+                return base[at]
+        if not isinstance(base, Arr):
+            raise self.fail(UnsupportedError, f"{describe(base)} cannot be indexed", node)
+        with self.at(node, {self._shown(node.value): base, self._shown(node.slice): index}):
+            result = build.getitem(self, base.expr, unwrap(index))
+            view = result.op != "getitem" or build.is_view(result.attr("spec"))  # type: ignore[arg-type]
+            return self.wrap(result, node, base.storage if view else NOWHERE)
+
+    def _ev_Call(self, node: ast.Call) -> Any:
+        if isinstance(node.func, ast.Attribute):
+            base = self.ev(node.func.value)
+            if isinstance(base, (Arr, Rng)) or isinstance(base, tuple):
+                return self._method(base, node.func.attr, node)
+        target = self.ev(node.func)
+        args, kwargs = self._arguments(node)
+        inlined = self.inlinable(target)
+        if inlined is not None:
+            return self.inline(inlined, args, kwargs, node)
+        entry = functions.FUNCTIONS.get(target) if _hashable(target) else None
+        if entry is None:
+            raise self._unsupported_call(target, node)
+        return self._build(entry, args, kwargs, node)
+
+    def _build(
+        self, entry: functions.Entry, args: list[Any], kwargs: dict[str, Any], node: ast.Call
+    ) -> Any:
+        operands = {self._shown(a): v for a, v in zip(node.args, args, strict=False)}
+        if len(args) > len(node.args):
+            operands = {self._shown(node.func.value): args[0], **operands}  # type: ignore[attr-defined]
+        with self.at(node, operands):
+            plain = [unwrap(a) for a in args]
+            result = functions.call(self, entry, plain, {k: unwrap(v) for k, v in kwargs.items()})
+            if entry.name == "np.random.default_rng":
+                return self._new_rng(result, node)
+            shared = storages(tuple(args)) if entry.view else NOWHERE
+            if isinstance(result, Expr) and any(result is p for p in plain):
+                shared = storages(tuple(args))
+            elif isinstance(result, Expr) and result.op in ("copy", "cast"):
+                shared = NOWHERE
+            return self.wrap(result, node, shared)
+
+    def _new_rng(self, state: Expr, node: ast.Call) -> Rng:
+        name = f"@rng:{self.frame.path}:{node.lineno}:{node.col_offset}"
+        self.note(state, node)
+        self.state[name] = state
+        return Rng(name)
+
+    def _method(self, base: Any, name: str, node: ast.Call) -> Any:
+        args, kwargs = self._arguments(node)
+        if isinstance(base, Rng):
+            with self.at(node):
+                value, state = functions.draw(
+                    self, self.state[base.state], name, unwrap(args), unwrap_kwargs(kwargs)
+                )
+                self.state[base.state] = state
+                return self.wrap(value, node)
+        if isinstance(base, tuple):
+            raise self.fail(
+                UnsupportedError,
+                f"the list or tuple method {name!r} is outside the language",
+                node,
+                "allocate an array before the loop and assign into it: out[i] = ...",
+            )
+        entry = functions.METHODS.get(name)
+        if entry is None:
+            raise self.fail(
+                UnsupportedError,
+                f"the array method {name!r} is outside the language",
+                node,
+                f"supported methods: {', '.join(sorted(functions.METHODS))}",
+            )
+        if name == "transpose" and len(args) > 1:
+            args = [tuple(args)]
+        return self._build(entry, [base, *args], kwargs, node)
+
+    def _arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
+        args: list[Any] = []
+        for arg in node.args:
+            if isinstance(arg, ast.Starred):
+                value = self.ev(arg.value)
+                if not isinstance(value, tuple):
+                    raise self.fail(UnsupportedError, "* of something that is no tuple", arg)
+                args.extend(value)
+            else:
+                args.append(self.ev(arg))
+        kwargs: dict[str, Any] = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise self.fail(
+                    UnsupportedError, "** in a call is outside the language", node, "name them"
+                )
+            kwargs[keyword.arg] = self.ev(keyword.value)
+        return args, kwargs
+
+    def inlinable(self, target: Any) -> Any:
+        raise NotImplementedError
+
+    def inline(self, target: Any, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
+        raise NotImplementedError
+
+    def _unsupported_call(self, target: Any, node: ast.Call) -> ProgramError:
+        shown = self._shown(node.func)
+        hints = {
+            "print": "print the returned values, or use explain() and run history",
+            "range": "range is for `for` loops; np.arange gives an array",
+            "sum": "use np.sum",
+            "sorted": "use np.sort",
+            "enumerate": "use `for i in range(len(x))` and x[i]",
+            "zip": "use `for i in range(n)` and index",
+            "isinstance": "pass a flag argument instead",
+        }
+        hint = hints.get(getattr(target, "__name__", ""), "see the grammar page for what is")
+        module = getattr(target, "__module__", "") or ""
+        if module.startswith("numpy.random") or "random" in shown:
+            hint = "use a seeded generator: rng = np.random.default_rng(0)"
+        return self.fail(UnsupportedError, f"a call of {shown} is outside the language", node, hint)
+
+
+def unwrap_kwargs(kwargs: dict[str, Any]) -> dict[str, Any]:
+    return {k: unwrap(v) for k, v in kwargs.items()}
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _is_const(expr: Expr, value: bool) -> bool:
+    return expr.op == "const" and expr.attr("value") is value
