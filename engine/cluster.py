@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from lineal.engine.blocked.graph import Foreign, Job, Jobs, execute
+from lineal.engine.blocked.graph import Foreign, Job, Jobs, Pending, execute
 from lineal.errors import RunError
 from lineal.planner.cluster import ClusterSpec
 
@@ -39,6 +40,7 @@ class ClusterExecutor:
     def __init__(self, client: Any) -> None:
         self.client = client
         self.grave: deque[Any] = deque()
+        self.pendings: weakref.WeakSet[Pending] = weakref.WeakSet()
         self._futures: dict[Any, Any] = {}
         self._check()
         workers = _workers(client)
