@@ -15,6 +15,7 @@ from lineal.engine.inputs import Bound, describe
 from lineal.engine.interpreter import Trace, emit_warnings
 from lineal.engine.machine import executor_for, local_spec
 from lineal.engine.plan import Plan
+from lineal.engine.progress import Progress
 from lineal.engine.results import pack
 from lineal.errors import InputError, OptionError, RunError
 from lineal.kernels.finite import all_finite
@@ -61,6 +62,8 @@ class Session:
         What plans assume of the machines; measured from the process or the cluster if not given.
     memory_limit : int, optional
         Bytes that a process may hold; a plan that needs more is refused before it runs.
+    progress : Progress, optional
+        Told of every loop iteration, see `lineal.engine.progress`.
 
     Notes
     -----
@@ -73,6 +76,7 @@ class Session:
         *,
         cluster: ClusterSpec | None = None,
         memory_limit: int | None = None,
+        progress: Progress | None = None,
     ) -> None:
         if memory_limit is not None and (not isinstance(memory_limit, int) or memory_limit < 1):
             raise OptionError(f"memory_limit must be a positive number of bytes, not {memory_limit!r}")
@@ -85,6 +89,7 @@ class Session:
         self._executor: Any = None
         self._spec = cluster
         self.memory_limit = memory_limit
+        self._progress = progress
         self.history: list[Run] = []
         self._lock = threading.Lock()
         self._closed = False
@@ -149,7 +154,7 @@ class Session:
     def _run(self, plan: Plan, values: list[Any]) -> tuple[list[Any], Trace]:
         executable = plan.executable
         if not executable.blocked:
-            return executable.run(values)
+            return executable.run(values, progress=self._progress)
         from lineal.engine.blocked.runtime import BlockedRuntime
 
         if self._executor is None:
@@ -158,7 +163,7 @@ class Session:
                     self._executor = executor_for(self._client, self.cluster)
         runtime = BlockedRuntime(self._executor, self.cluster)
         try:
-            return executable.run(values, runtime)
+            return executable.run(values, runtime, progress=self._progress)
         finally:
             runtime.close()
 
