@@ -46,9 +46,7 @@ def result_splits(
     return (found,)
 
 
-def spanning(
-    out: Type, types: Sequence[Type], splits: Sequence[Splits | None]
-) -> Splits:
+def spanning(out: Type, types: Sequence[Type], splits: Sequence[Splits | None]) -> Splits:
     """Return every boundary that a blocked operand puts on an axis of the broadcast result."""
     result: list[Split] = []
     for axis, dim in enumerate(out.shape):

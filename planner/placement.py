@@ -17,7 +17,6 @@ from lineal.planner.layout_rules import Splits, result_splits, whole
 from lineal.planner.layouts import (
     CREATIONS,
     ELEMENTWISE,
-    REDUCTIONS,
     Split,
     balanced,
     even,
@@ -31,9 +30,6 @@ __all__ = ["check_memory", "default_splits", "place", "runs_blocked"]
 
 ALIGN_BYTES = 64 * 1024
 """A driver's value this large that is read block by block is cut once instead of at each use."""
-
-SMALL_BYTES = 64 * 1024
-"""A product or reduction this small goes to the driver even if its axes are cut."""
 
 _ROUNDS = 100
 
@@ -135,9 +131,7 @@ class _Placer:
             self._declare(block, level + (step.op == "loop"))
 
     def anything_blocked(self) -> bool:
-        return any(
-            value.place == "blocked" or self._large(value) for value in self.values.values()
-        )
+        return any(value.place == "blocked" or self._large(value) for value in self.values.values())
 
     def _large(self, value: Value) -> bool:
         return value.type.kind == "array" and value_bytes(value) > self.cluster.driver_bytes
@@ -241,14 +235,16 @@ class _Placer:
         return self._from_driver(step, attrs, types)
 
     def _keep(self, step: Step, value: Value, splits: Splits) -> Splits | None:
-        """Return the splits of a blocked step's result, None where it goes to the driver."""
+        """Return the splits of a blocked step's result, None where it goes to the driver.
+
+        What is cut stays where it is, however small: it lines up with what it came from, and
+        bringing it here would cost a round trip.
+        """
         if value.type.kind != "array" or value.type.weak or step.op == "bincount":
             return None  # the length of a bincount is known once it has run
         size = value_bytes(value)
         if all(len(split) == 1 for split in splits):
             return splits if size > self.cluster.driver_bytes else None
-        if step.op in REDUCTIONS or step.op == "matmul":
-            return splits if size > SMALL_BYTES else None
         return splits
 
     def _alignments(
@@ -370,7 +366,7 @@ class _Writer:
         self,
         block: Block,
         level: int,
-        results: Sequence[Splits | None | str],
+        results: Sequence[Splits | str | None],
         outer: list[_Open],
     ) -> Block:
         """Rewrite one block; `results` are the splits its results must have.

@@ -74,9 +74,7 @@ class _Walk:
     def block(self, block: Block) -> Block:
         once = tuple(Once(o.level, tuple(self.step(s, None) for s in o.steps)) for o in block.once)
         streamed = _streamed(block, self.values)
-        return replace(
-            block, steps=tuple(self.step(s, streamed) for s in block.steps), once=once
-        )
+        return replace(block, steps=tuple(self.step(s, streamed) for s in block.steps), once=once)
 
     def step(self, step: Step, streamed: frozenset[str] | None) -> Step:
         reads = [self.values[n] for n in step.inputs if n in self.values]
@@ -127,9 +125,7 @@ class _Walk:
                 continue  # blocks of inputs are parts of the caller's own memory
             # the blocks lie where the scheduler puts them: as even as whole blocks allow
             count = blocks_of(value)
-            held += min(
-                float(value_bytes(value)), largest_block(value) * -(-count // workers)
-            )
+            held += min(float(value_bytes(value)), largest_block(value) * -(-count // workers))
         need = held + cluster.threads * task
         if need > self.worker[0]:
             self.worker = (need, step.text or step.op)
@@ -205,8 +201,9 @@ def with_costs(plan: PhysicalPlan, cluster: ClusterSpec) -> PhysicalPlan:
         plan,
         body=body,
         moved_bytes=walk.moved,
-        peak_bytes=max(plan.peak_bytes if not cluster.workers else 0.0, walk.driver[0],
-                       walk.worker[0]),
+        peak_bytes=max(
+            plan.peak_bytes if not cluster.workers else 0.0, walk.driver[0], walk.worker[0]
+        ),
         est_seconds=plan.est_seconds + walk.moved / cluster.bandwidth_bytes_per_s,
     )
 

@@ -152,7 +152,7 @@ def _instructions(code: types.CodeType) -> list[tuple[str, object]]:
     found: list[tuple[str, object]] = []
     for step in dis.get_instructions(code):
         name = {"LOAD_METHOD": "LOAD_ATTR"}.get(step.opname, step.opname)
-        if name in ("PUSH_NULL", "CACHE", "PRECALL", "RESUME", "NOP"):
+        if name in ("PUSH_NULL", "CACHE", "PRECALL", "RESUME", "NOP", "EXTENDED_ARG"):
             continue
         value = step.argval
         if name in jumps:

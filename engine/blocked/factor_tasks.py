@@ -82,7 +82,8 @@ def singular_values(block: Any) -> Any:
 
 def small_svd(block: Any) -> tuple[Any, Any, Any]:
     """Return (U, s, Vt) of a small square matrix."""
-    return tuple(np.linalg.svd(block, full_matrices=False))
+    left, values, right = np.linalg.svd(block, full_matrices=False)
+    return left, values, right
 
 
 def side_by_side(left: Any, right: Any) -> Any:

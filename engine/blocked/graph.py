@@ -106,6 +106,9 @@ class Executor(Protocol):
 
     workers: int
     threads: int
+    keeps_lineage: bool
+    grave: deque[Any]
+    """Keys whose handles are gone, to be released when it suits."""
 
     def submit(self, jobs: Jobs, keep: Sequence[Any]) -> None:
         """Start (or run) `jobs`; dependencies may be results kept earlier."""
@@ -252,7 +255,6 @@ def fuse(jobs: Jobs, keep: frozenset[Any]) -> Jobs:
         first = fused.get(inner[0]) if len(inner) == 1 else None
         if (
             isinstance(first, Job)
-            and not first.joins
             and readers[inner[0]] == 1
             and inner[0] not in keep
             and len(first.program) < FUSE_LIMIT
@@ -262,6 +264,25 @@ def fuse(jobs: Jobs, keep: frozenset[Any]) -> Jobs:
         else:
             fused[key] = job
     return fused
+
+
+def finish_here(jobs: Jobs, keep: list[Any], keys: Iterable[Any]) -> dict[Any, Job]:
+    """Take the last joins before `keys` out of a graph, for the driver to run them itself.
+
+    Joining a few small partial results here saves the round over the workers that brings them
+    together there.  `jobs` and `keep` are changed: what the joins read is kept instead.
+    """
+    read = {dep for job in jobs.values() for dep in job.deps}
+    taken: dict[Any, Job] = {}
+    for key in keys:
+        job = jobs.get(key)
+        if isinstance(job, Job) and job.joins and key not in read and key not in taken:
+            taken[key] = job
+    for key, job in taken.items():
+        del jobs[key]
+        keep.remove(key)
+        keep.extend(dep for dep in job.deps if dep not in keep and dep in jobs)
+    return taken
 
 
 def _chain(first: Job, first_key: Any, second: Job) -> Job:
@@ -276,4 +297,4 @@ def _chain(first: Job, first_key: Any, second: Job) -> Job:
             place[i] = Slot(deps.index(dep))
     (note, function, template) = second.program[0]
     moved = tuple(place[item.index] if type(item) is Slot else item for item in template)
-    return Job((*first.program, (note, function, moved)), tuple(deps), False, False)
+    return Job((*first.program, (note, function, moved)), tuple(deps), False, first.joins)

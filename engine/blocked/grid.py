@@ -12,8 +12,10 @@ from lineal.engine.blocked import tasks
 from lineal.engine.blocked.graph import Block, Pending
 from lineal.planner.layouts import Split, intersect, starts
 
-EMBED_BYTES = 2_000
-"""Values of the driver's up to this size travel inside each task that needs them."""
+EMBED_BYTES = 256 * 1024
+EMBED_TOTAL = 4 * 2**20
+"""Values of the driver's travel inside the tasks that need them up to these sizes (of one, and of
+all its copies); a task of its own would cost each reader a transfer between workers."""
 
 FAN_IN = 4
 """Number of partial results that one node of a reduction tree reads."""
@@ -112,10 +114,11 @@ class Context:
         """Return the driver's value of an operand, fetching it (with all queued work) if need be."""
         return self._fetch(operand) if isinstance(operand, BlockedArray) else operand
 
-    def constant(self, value: Any, index: tuple[slice, ...] | None = None) -> Any:
+    def constant(self, value: Any, index: tuple[slice, ...] | None = None, uses: int = 1) -> Any:
         """Return a task argument for a driver's value, or for its part `index`.
 
-        Small ones travel in the task, others as a task of their own, once per flush.
+        Small ones travel in the `uses` tasks that read them, others as a task of their own, once
+        per flush.
         """
         if isinstance(value, np.generic) or not hasattr(value, "shape"):
             return value
@@ -124,8 +127,11 @@ class Context:
         ):
             index = None
         part = value if index is None else value[index if len(index) > 1 else index[0]]
-        if nbytes(part) <= EMBED_BYTES:
-            return part if tasks.is_sparse(part) else np.array(part)  # never a view of all of it
+        size = nbytes(part)
+        if size <= EMBED_BYTES and size * uses <= EMBED_TOTAL:
+            if index is None or tasks.is_sparse(part):
+                return part
+            return np.array(part)  # not a view: pickling one would send all of the base
         where = None if index is None else tuple((s.start, s.stop) for s in index)
         return self._pending.shared(
             ("value", id(value), where),
@@ -224,9 +230,9 @@ def _overlaps(old: Split, new: Split) -> list[list[tuple[int, slice, bool]]]:
     """Return, per new block, the (old block, part of it, is it all of it) that make it up."""
     old_edges, new_edges = starts(old), starts(new)
     result: list[list[tuple[int, slice, bool]]] = []
-    for low, high in zip(new_edges, new_edges[1:], strict=False):
+    for low, high in itertools.pairwise(new_edges):
         parts = []
-        for i, (a, b) in enumerate(zip(old_edges, old_edges[1:], strict=False)):
+        for i, (a, b) in enumerate(itertools.pairwise(old_edges)):
             first, last = max(low, a), min(high, b)
             if first < last:
                 whole = first == a and last == b

@@ -61,7 +61,8 @@ def put(index: tuple[Any, ...], block: Any, value: Any) -> Any:
     from lineal.kernels.registry import get
 
     if is_sparse(block):
-        spec, arrays = [], []
+        spec: list[tuple[Any, ...]] = []
+        arrays: list[Any] = []
         for item in index:
             if isinstance(item, slice):
                 spec.append(("slice", item.start, item.stop, item.step))

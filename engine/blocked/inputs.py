@@ -81,9 +81,7 @@ def _dask(pending: Pending, value: Any, label: str, note: str) -> BlockedArray:
     for place, key in zip(places(splits), keys, strict=True):
         sizes = tuple(split[i] for split, i in zip(splits, place, strict=True))
         source = pending.reference(key)
-        blocks.append(
-            pending.add(label, note, tasks.to_block, (sizes, value.dtype.name, source))
-        )
+        blocks.append(pending.add(label, note, tasks.to_block, (sizes, value.dtype.name, source)))
     return BlockedArray(splits, blocks, value.dtype)
 
 

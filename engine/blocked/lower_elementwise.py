@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -60,19 +61,19 @@ def _reader(
         array = ctx.rechunk(operand, own_splits)
 
         def read_block(place: tuple[int, ...]) -> Any:
-            index = [
-                place[axis + skipped] if spans[axis] else 0 for axis in range(len(own_shape))
-            ]
+            index = [place[axis + skipped] if spans[axis] else 0 for axis in range(len(own_shape))]
             return ctx.block(array, *index)
 
         return read_block
 
+    blocks = math.prod(len(split) for split in splits)
     if not own_shape or all(len(split) == 1 for split in own_splits):
-        return lambda place: ctx.constant(operand)
+        return lambda place: ctx.constant(operand, None, blocks)
+    uses = blocks // max(math.prod(len(split) for split in own_splits), 1)
 
     def read_part(place: tuple[int, ...]) -> Any:
         index = [place[axis + skipped] if spans[axis] else 0 for axis in range(len(own_shape))]
-        return ctx.constant(operand, region(own_splits, index))
+        return ctx.constant(operand, region(own_splits, index), uses)
 
     return read_part
 

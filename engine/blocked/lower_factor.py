@@ -63,9 +63,7 @@ def svd(ctx: Context, array: BlockedArray, compute_uv: bool) -> tuple[BlockedArr
     )
 
 
-def lstsq(
-    ctx: Context, left: BlockedArray, right: Operand, rcond: Any
-) -> tuple[BlockedArray, ...]:
+def lstsq(ctx: Context, left: BlockedArray, right: Operand, rcond: Any) -> tuple[BlockedArray, ...]:
     """Return (x, residuals, rank, singular values) as NumPy does.
 
     The triangle of [A b] holds everything: R of A, Q'b, and below it the residual.  A deficient
@@ -106,9 +104,7 @@ def lstsq(
     return result
 
 
-def _tree(
-    ctx: Context, array: BlockedArray, want_q: bool = True
-) -> tuple[list[Block], Block]:
+def _tree(ctx: Context, array: BlockedArray, want_q: bool = True) -> tuple[list[Block], Block]:
     """Return the blocks of Q (empty unless wanted) and R, signs as they come."""
     leaves = [ctx.block(array, i, 0) for i in range(len(array.splits[0]))]
     if not want_q:
@@ -139,9 +135,7 @@ def _tree(
                 for i, rows in enumerate(own)
             ]
         else:
-            parts = [
-                ctx.add(tasks.multiply, False, False, q, parts[i]) for i, q in enumerate(own)
-            ]
+            parts = [ctx.add(tasks.multiply, False, False, q, parts[i]) for i, q in enumerate(own)]
     return parts, level[0]
 
 

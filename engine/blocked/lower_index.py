@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -132,9 +133,7 @@ def _take_integers(ctx: Context, array: BlockedArray, picked: dict[int, int]) ->
     for axis, index in picked.items():
         length = array.shape[axis]
         if not -length <= index < length:
-            raise IndexError(
-                f"index {index} is out of bounds for axis {axis} with size {length}"
-            )
+            raise IndexError(f"index {index} is out of bounds for axis {axis} with size {length}")
         edges = starts(array.splits[axis])
         position = index % length
         block = int(np.searchsorted(edges, position, side="right")) - 1
@@ -171,9 +170,7 @@ def _new_axes(ctx: Context, array: BlockedArray, spec: tuple[Any, ...]) -> Block
     return reshape_blocks(ctx, array, final)
 
 
-def reshape_blocks(
-    ctx: Context, array: BlockedArray, splits: tuple[Split, ...]
-) -> BlockedArray:
+def reshape_blocks(ctx: Context, array: BlockedArray, splits: tuple[Split, ...]) -> BlockedArray:
     """Reshape block by block, where the order of blocks stays (axes of length 1 come or go)."""
     blocks = []
     for place, old in zip(places(splits), places(array.splits), strict=True):
@@ -240,9 +237,7 @@ def _take_mask(ctx: Context, array: BlockedArray, axis: int, mask: Operand) -> B
         sizes = tuple(int(n) for n in ctx.value(counted))
     else:
         edges = starts(split)
-        sizes = tuple(
-            int(np.count_nonzero(mask[a:b])) for a, b in zip(edges, edges[1:], strict=False)
-        )
+        sizes = tuple(int(np.count_nonzero(mask[a:b])) for a, b in pairwise(edges))
     mask = ctx.blocked(mask, (split,))
     splits = (*array.splits[:axis], sizes, *array.splits[axis + 1 :])
     return ctx.build(

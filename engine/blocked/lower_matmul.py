@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -27,8 +28,10 @@ def matmul(ctx: Context, left: Operand, right: Operand) -> BlockedArray:
     left_splits = (*left_splits[:-1], common)
     right_splits = (common, *right_splits[1:])
     splits = left_splits[:-1] + right_splits[1:]
-    left_part = _reader(ctx, left, left_splits)
-    right_part = _reader(ctx, right, right_splits)
+    rows = math.prod(len(split) for split in left_splits[:-1])
+    columns = math.prod(len(split) for split in right_splits[1:])
+    left_part = _reader(ctx, left, left_splits, columns)
+    right_part = _reader(ctx, right, right_splits, rows)
 
     def make(*place: int) -> Block:
         row = place[: len(left_splits) - 1]
@@ -62,21 +65,24 @@ def _align(ctx: Context, operand: Operand, splits: tuple[Split, ...]) -> Operand
 
 
 def _reader(
-    ctx: Context, operand: Operand, splits: tuple[Split, ...]
+    ctx: Context, operand: Operand, splits: tuple[Split, ...], uses: int
 ) -> Callable[..., tuple[bool, Any]]:
-    """Return a function from a place to (is it to be transposed, task argument)."""
+    """Return a function from a place to (is it to be transposed, task argument).
+
+    `uses` is the number of tasks that read each part.
+    """
     if isinstance(operand, BlockedArray):
         return lambda *place: (operand.flipped, operand.stored(*place))
     if all(len(split) == 1 for split in splits):
-        return lambda *place: (False, ctx.constant(operand))
-    return lambda *place: (False, ctx.constant(operand, region(splits, place)))
+        return lambda *place: (False, ctx.constant(operand, None, uses))
+    return lambda *place: (False, ctx.constant(operand, region(splits, place), uses))
 
 
 def outer(ctx: Context, left: Operand, right: Operand) -> BlockedArray:
     """Return the outer product of two 1-D operands, a grid of blocks."""
     splits = (_splits(left)[0], _splits(right)[0])
-    left_part = _reader(ctx, left, (splits[0],))
-    right_part = _reader(ctx, right, (splits[1],))
+    left_part = _reader(ctx, left, (splits[0],), len(splits[1]))
+    right_part = _reader(ctx, right, (splits[1],), len(splits[0]))
     return ctx.build(
         splits, lambda i, j: ctx.kernel("outer", (), left_part(i)[1], right_part(j)[1])
     )

@@ -40,7 +40,8 @@ def reshape(ctx: Context, array: BlockedArray, shape: tuple[Any, ...]) -> Blocke
         source = ctx.rechunk(
             array,
             tuple(
-                split if n != 1 else (1,) for split, n in zip(array.splits, array.shape, strict=True)
+                split if n != 1 else (1,)
+                for split, n in zip(array.splits, array.shape, strict=True)
             ),
         )
         return reshape_blocks(ctx, source, tuple(splits))
@@ -101,9 +102,7 @@ def concatenate(ctx: Context, axis: int | None, operands: Sequence[Operand]) -> 
     return ctx.build(splits, make, dtype)
 
 
-def _diagonal_pieces(
-    array: BlockedArray, offset: int
-) -> list[tuple[int, tuple[int, int], int]]:
+def _diagonal_pieces(array: BlockedArray, offset: int) -> list[tuple[int, tuple[int, int], int]]:
     """Return (length, place of the block, offset inside it) along a diagonal, in order."""
     pieces = []
     rows, columns = starts(array.splits[0]), starts(array.splits[1])
@@ -233,6 +232,7 @@ def create(
     def make(*place: int) -> Block:
         part = region(splits, place)
         sizes = tuple(s.stop - s.start for s in part)
+        every: tuple[tuple[str, Any], ...]
         if op == "full":
             every = (("dtype", attrs.get("dtype")), ("shape", sizes))
             return ctx.kernel("full", every, *(_argument(ctx, o, place) for o in operands))

@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 
 from lineal.engine.blocked import assemble, inputs, tasks
-from lineal.engine.blocked.graph import Block, Executor, Job, Pending, deliver
+from lineal.engine.blocked.graph import (
+    Block,
+    Executor,
+    Foreign,
+    Job,
+    Pending,
+    deliver,
+    execute,
+    finish_here,
+)
 from lineal.engine.blocked.grid import BlockedArray, Context, NoBlockedForm, nbytes, places, region
 from lineal.engine.blocked.table import lower
 from lineal.errors import RunError
@@ -26,6 +35,9 @@ LINEAGE_TASKS = 20_000
 LINEAGE_BYTES = 256 * 2**20
 """What a scheduler may remember of a loop's past (tasks, bytes of driver values) before the
 carried blocks are re-rooted: sent anew, so that their past can be forgotten."""
+
+FINISH_BYTES = 2**20
+"""The last join of a reduction tree is done in the driver for results up to this size."""
 
 WANTED_BYTES = 64 * 2**20
 """Values placed in the driver come along with every flush up to this size."""
@@ -81,14 +93,14 @@ class BlockedRuntime:
         self.cluster = cluster
         self.program = program
         self._cache = cache
-        self._grave: deque[Any] = _grave_of(executor)
+        self._grave = executor.grave
         self._pending = Pending(self._grave, secrets.token_hex(4))
         self._wanted: list[weakref.ref[BlockedArray]] = []
         self._under_way: deque[list[Any]] = deque()
         self._flushed = False
+        self._temporary: set[Any] = set()
         self._lineage_tasks = 0
         self._lineage_bytes = 0
-        self._lineage_from = 0
         self.flushes: list[int] = []
         """Number of tasks of each graph submitted so far."""
 
@@ -124,10 +136,11 @@ class BlockedRuntime:
         return results
 
     def _known(self, operand: Any) -> Any:
-        """Return the operand, fetched if its size is not known before it exists."""
-        if isinstance(operand, BlockedArray) and any(-1 in split for split in operand.splits):
-            return self.fetch(operand)
-        return operand
+        """Return the operand; its value if only the driver has it or its size is not known."""
+        if not isinstance(operand, BlockedArray):
+            return operand
+        unknown = any(-1 in split for split in operand.splits)
+        return self.fetch(operand) if unknown or not operand.blocks else operand
 
     def _in_driver(
         self, step: Step, attrs: dict[str, Any], operands: Sequence[Any]
@@ -201,20 +214,41 @@ class BlockedRuntime:
         for array in self._live_wanted():
             if id(array) in known or any(-1 in split for split in array.splits):
                 continue
-            budget -= int(np.prod(array.shape)) * 8
+            budget -= _bytes_of(array)
             if budget >= 0 and any(block.key in queued for block in array.blocks):
                 arrays.append(array)
                 known.add(id(array))
-        self.flush()
-        small = [array for array in arrays if len(array.blocks) == 1]
-        if small:
-            values = self._gather([array.blocks[0].key for array in small])
-            for array, found in zip(small, values, strict=True):
-                array.held = assemble.single(array, found)
+        single = [array for array in arrays if len(array.blocks) == 1]
+        joined = self._submit(
+            [
+                array.blocks[0].key
+                for array in single
+                if self.executor.workers and _bytes_of(array) <= FINISH_BYTES
+            ]
+        )
+        values = self._gather_joined([array.blocks[0].key for array in single], joined)
+        for array, found in zip(single, values, strict=True):
+            here = array.blocks[0].key in joined
+            array.held = assemble.single(array, found)
+            if here:
+                array.blocks = ()  # only the driver has it
         for array in arrays:
             if len(array.blocks) > 1:
                 array.held = assemble.many(array, self._gather)
         self._under_way.clear()
+
+    def _gather_joined(self, keys: list[Any], joined: dict[Any, Job]) -> list[Any]:
+        """Gather results, of those in `joined` the parts, which are then joined here."""
+        needed = [dep for job in joined.values() for dep in job.deps]
+        order = list(dict.fromkeys([key for key in keys if key not in joined] + needed))
+        if not order:
+            return []
+        parts = dict(zip(order, self._gather(order), strict=True))
+        self.executor.release([dep for dep in needed if dep not in keys and dep in self._temporary])
+        self._temporary.difference_update(needed)
+        for key, job in joined.items():
+            parts[key] = execute(job.program, *[parts[dep] for dep in job.deps])
+        return [parts[key] for key in keys]
 
     def _live_wanted(self) -> list[BlockedArray]:
         live = [array for ref in self._wanted if (array := ref()) is not None]
@@ -235,24 +269,31 @@ class BlockedRuntime:
 
     def flush(self) -> None:
         """Submit everything queued as one graph (nothing if nothing is needed any more)."""
+        self._submit([])
+
+    def _submit(self, here: list[Any]) -> dict[Any, Job]:
+        """Submit everything queued but the last joins before the keys `here`, returned to do."""
         jobs, keep = self._pending.take()
+        before = set(keep)
+        joined = finish_here(jobs, keep, here) if here else {}
+        self._temporary.update(set(keep) - before)
         if jobs:
             self.executor.submit(jobs, keep)
             self.flushes.append(len(jobs))
             self._flushed = True
             self._under_way.append(keep)
             self._lineage_tasks += len(jobs)
-            self._lineage_bytes += sum(
-                nbytes(job.program[0][2][0])
-                for job in jobs.values()
-                if isinstance(job, Job) and job.data
-            )
+            if self.executor.keeps_lineage:
+                self._lineage_bytes += sum(map(_carried_bytes, jobs.values()))
         self._bury()
+        return joined
 
     def _bury(self) -> None:
         dead = []
         while self._grave:
-            dead.append(self._grave.popleft())
+            key = self._grave.popleft()
+            if key not in self._temporary:  # no handle, but to be gathered first
+                dead.append(key)
         if dead:
             self.executor.release(dead)
 
@@ -269,7 +310,7 @@ class BlockedRuntime:
                 self.executor.wait([key for key in keys if key not in dead])
         self._flushed = False
         self._bury()
-        if getattr(self.executor, "keeps_lineage", False) and (
+        if self.executor.keeps_lineage and (
             self._lineage_tasks > LINEAGE_TASKS or self._lineage_bytes > LINEAGE_BYTES
         ):
             self._reroot([v for v in live if isinstance(v, BlockedArray) and v.blocks])
@@ -311,13 +352,20 @@ class BlockedRuntime:
         self._bury()
 
 
-def _grave_of(executor: Executor) -> deque[Any]:
-    """Return the executor's list of dead keys: results may outlive a run, so it is not ours."""
-    found = getattr(executor, "grave", None)
-    if found is None:
-        found = deque()
-        executor.grave = found  # type: ignore[attr-defined]
-    return found
+def _bytes_of(array: BlockedArray) -> int:
+    """Bytes of the dense form; large where the size is not known."""
+    if any(-1 in split for split in array.splits):
+        return FINISH_BYTES + 1
+    return int(np.prod(array.shape)) * (array.dtype.itemsize if array.dtype else 8)
+
+
+def _carried_bytes(job: Job | Foreign) -> int:
+    """Bytes of the driver's values that travel in a job."""
+    if isinstance(job, Foreign):
+        return 0
+    return sum(
+        nbytes(arg) for _, _, template in job.program for arg in template if hasattr(arg, "shape")
+    )
 
 
 def note_of(step: Step) -> str:

@@ -71,9 +71,7 @@ def _of_array(
         case "reshape":
             return (lower_shape.reshape(ctx, array, attrs["shape"]),)
         case "broadcast_to":
-            shape = tuple(
-                n if isinstance(n, int) else array.shape[0] for n in attrs["shape"]
-            )
+            shape = tuple(n if isinstance(n, int) else array.shape[0] for n in attrs["shape"])
             planned = _planned({"shape": shape}, outputs[0])
             return (lower_elementwise.broadcast_to(ctx, array, shape, planned),)
         case "getitem":

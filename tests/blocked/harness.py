@@ -111,4 +111,13 @@ def check(
             assert found.flags.writeable
 
 
-__all__ = ["BlockedArray", "check", "dense", "run_blocked", "runtime", "same", "step_of", "value_of"]
+__all__ = [
+    "BlockedArray",
+    "check",
+    "dense",
+    "run_blocked",
+    "runtime",
+    "same",
+    "step_of",
+    "value_of",
+]

@@ -238,11 +238,11 @@ def test_index_arrays(grid: Any) -> None:
 
 
 def test_index_out_of_bounds_names_the_step() -> None:
+    rt = runtime()
+    x = rt.adopt(np.ones((4, 2)), value_of("%0", np.ones((4, 2)), ((2, 2), (2,))))
+    step = step_of("getitem", {"spec": (("int", 0),)}, 2, [np.ones(2)], text="X[k]")
     with pytest.raises(IndexError, match="out of bounds") as caught:
-        rt = runtime()
-        x = rt.adopt(np.ones((4, 2)), value_of("%0", np.ones((4, 2)), ((2, 2), (2,))))
-        attrs = {"spec": (("int", 0),)}
-        rt.run(step_of("getitem", attrs, 2, [np.ones(2)], text="X[k]"), [x, 9])
+        rt.run(step, [x, 9])
     assert any("X[k]" in note for note in caught.value.__notes__)
 
 

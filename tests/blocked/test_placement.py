@@ -253,9 +253,7 @@ def test_planned_splits_are_the_runs() -> None:
     b.input("A", (3000, 8))
     steps: list[Step] = []
     full = ("slice", None, None, None)
-    c = b.step(
-        steps, "getitem", "A", shape=(1400, 8), spec=(("slice", 100, 2900, 2), full)
-    )
+    c = b.step(steps, "getitem", "A", shape=(1400, 8), spec=(("slice", 100, 2900, 2), full))
     d = b.step(steps, "diff", c, shape=(1399, 8), n=1, axis=0)
     e = b.step(steps, "concatenate", d, "A", shape=(4399, 8), axis=0)
     f = b.step(steps, "reshape", e, shape=(35192,), **{})
