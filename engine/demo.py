@@ -114,8 +114,9 @@ def _one(name: str, client: Any, show: bool) -> Outcome:
     gap, allowed = _difference(expected, found), _allowed(expected, moved)
     cluster_seconds = cluster_gap = None
     if client is not None:
-        # Small enough limits that these data really are cut into blocks.
-        spec = ClusterSpec(workers=2, threads=1, driver_bytes=64_000, block_bytes=256_000)
+        # Limits at which the largest input of these small data is cut into blocks.
+        half = max(max(map(_nbytes, arguments.values())) // 2, 1)
+        spec = ClusterSpec(workers=2, threads=1, driver_bytes=half, block_bytes=half)
         with Session(client, cluster=spec) as session:
             there, cluster_seconds = _timed(lambda: made.run(**arguments, session=session))
         cluster_gap = _difference(expected, there)
@@ -126,6 +127,12 @@ def _one(name: str, client: Any, show: bool) -> Outcome:
     if show:
         _report(outcome)
     return outcome
+
+
+def _nbytes(value: Any) -> int:
+    if hasattr(value, "nnz"):
+        return int(value.nnz) * (value.dtype.itemsize + 4)
+    return int(getattr(value, "nbytes", 0))
 
 
 def _timed(call: Callable[[], Any]) -> tuple[Any, float]:

@@ -86,7 +86,9 @@ def _normalised(request: Request, before: Compiled) -> Compiled:
 
 
 def _optimised(request: Request, before: Compiled) -> Compiled:
-    logical = chain_order(before.logical, request.iterations, request.rewrites)
+    logical = chain_order(
+        before.logical, request.iterations, request.rewrites, request.cluster
+    )
     return replace(before, logical=logical)
 
 
