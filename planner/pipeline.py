@@ -10,7 +10,7 @@ which derives delta forms, will stand between `optimised` and `physical`.)
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,7 +21,8 @@ from lineal.planner.cluster import ClusterSpec
 from lineal.planner.lifetimes import with_lifetimes
 from lineal.planner.logical import Logical
 from lineal.planner.placement import place
-from lineal.planner.plan import Block, PhysicalPlan, Step, steps_of
+from lineal.planner.placement_cost import value_bytes
+from lineal.planner.plan import Block, PhysicalPlan, Step, Value, steps_of
 from lineal.planner.rules.algebra import NORMAL_FORM
 from lineal.planner.rules.chains import chain_order
 from lineal.planner.rules.loops import prune_loops
@@ -174,18 +175,20 @@ def _laid_out(program: Logical, request: Request) -> PhysicalPlan:
         flops_as_written=flops,
         est_seconds=spent,
         est_seconds_as_written=spent,
-        peak_bytes=peak_bytes(body, sum(v.type.nbytes for v in laid.inputs)),
+        peak_bytes=peak_bytes(body, laid.inputs),
         trip_counts=laid.loops,
         decisions=program.decisions,
     )
 
 
-def peak_bytes(body: Block, held: float) -> float:
+def peak_bytes(body: Block, inputs: Iterable[Value]) -> float:
     """Return an upper bound of the bytes held at once: live values plus the running step's own.
 
-    Branches count with the larger side.
+    A transposed or reshaped value is a view and holds nothing of its own.  Branches count with
+    the larger side.
     """
-    return _peak(body, held, {})[0]
+    sizes = {v.name: float(value_bytes(v)) for v in inputs}
+    return _peak(body, sum(sizes.values()), sizes)[0]
 
 
 def _peak(block: Block, held: float, sizes: dict[str, float]) -> tuple[float, float]:
@@ -210,12 +213,17 @@ def _step_peak(
             inner = left
     made = 0.0
     for value in step.outputs:
-        size = float(value.type.nbytes)
+        size = 0.0 if step.op in _VIEWS else float(value_bytes(value))
         sizes[value.name] = size
         made += size
+    operands = sum(sizes.get(name, 0.0) for name in dict.fromkeys(step.inputs))
+    own = max(step.peak_bytes - operands, made)
     # Both the old and the new carried values are held at the turn of an iteration.
-    peak = max(peak, inner + step.peak_bytes, held + 2 * made)
+    peak = max(peak, inner + own, held + 2 * made)
     held += made
     for name in step.frees:
         held -= sizes.pop(name, 0.0)
     return peak, max(held, 0.0)
+
+
+_VIEWS = frozenset(["transpose", "reshape"])
