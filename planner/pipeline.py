@@ -10,7 +10,7 @@ which derives delta forms, will stand between `optimised` and `physical`.)
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,8 +21,8 @@ from lineal.planner.cluster import ClusterSpec
 from lineal.planner.lifetimes import with_lifetimes
 from lineal.planner.logical import Logical
 from lineal.planner.placement import place
-from lineal.planner.placement_cost import value_bytes
-from lineal.planner.plan import Block, PhysicalPlan, Step, Value, steps_of
+from lineal.planner.peak import peak_bytes
+from lineal.planner.plan import PhysicalPlan, steps_of
 from lineal.planner.rules.algebra import NORMAL_FORM
 from lineal.planner.rules.chains import chain_order
 from lineal.planner.rules.loops import prune_loops
@@ -179,51 +179,3 @@ def _laid_out(program: Logical, request: Request) -> PhysicalPlan:
         trip_counts=laid.loops,
         decisions=program.decisions,
     )
-
-
-def peak_bytes(body: Block, inputs: Iterable[Value]) -> float:
-    """Return an upper bound of the bytes held at once: live values plus the running step's own.
-
-    A transposed or reshaped value is a view and holds nothing of its own.  Branches count with
-    the larger side.
-    """
-    sizes = {v.name: float(value_bytes(v)) for v in inputs}
-    return _peak(body, sum(sizes.values()), sizes)[0]
-
-
-def _peak(block: Block, held: float, sizes: dict[str, float]) -> tuple[float, float]:
-    peak = held
-    for once in block.once:
-        for step in once.steps:
-            peak, held = _step_peak(step, peak, held, sizes)
-    for step in block.steps:
-        peak, held = _step_peak(step, peak, held, sizes)
-    return peak, held
-
-
-def _step_peak(
-    step: Step, peak: float, held: float, sizes: dict[str, float]
-) -> tuple[float, float]:
-    inner = held
-    for block in step.blocks:
-        top, left = _peak(block, inner, sizes)
-        peak = max(peak, top)
-        # A loop's test stays held while its body runs; of a branch only one side runs.
-        if step.op == "loop":
-            inner = left
-    made = 0.0
-    for value in step.outputs:
-        size = 0.0 if step.op in _VIEWS else float(value_bytes(value))
-        sizes[value.name] = size
-        made += size
-    operands = sum(sizes.get(name, 0.0) for name in dict.fromkeys(step.inputs))
-    own = max(step.peak_bytes - operands, made)
-    # Both the old and the new carried values are held at the turn of an iteration.
-    peak = max(peak, inner + own, held + 2 * made)
-    held += made
-    for name in step.frees:
-        held -= sizes.pop(name, 0.0)
-    return peak, max(held, 0.0)
-
-
-_VIEWS = frozenset(["transpose", "reshape"])
