@@ -65,8 +65,11 @@ class Executable:
         inputs: list[Any],
         runtime: BlockRuntime | None = None,
         progress: Progress | None = None,
+        fetch: bool = True,
     ) -> tuple[list[Any], Trace]:
         """Run on `inputs` (one per plan input) and return (results, trace).
+
+        With `fetch` False, results on the workers stay there, as the runtime's blocked values.
 
         Raises
         ------
@@ -85,7 +88,7 @@ class Executable:
         results = []
         for at in self._outputs:
             value = slots[at]
-            if runtime is not None and hasattr(value, "splits"):
+            if fetch and runtime is not None and hasattr(value, "splits"):
                 value = runtime.fetch(value)
             results.append(value)
         return results, run.trace

@@ -129,8 +129,8 @@ class Session:
         hidden = [describe(v, n) for n, v in plan.hidden.items()]
         return self.execute(plan, [*bound, *hidden])
 
-    def execute(self, plan: Plan, bound: Sequence[Bound]) -> Run:
-        """Run `plan` on inputs that have been described already."""
+    def execute(self, plan: Plan, bound: Sequence[Bound], result: str = "numpy") -> Run:
+        """Run `plan` on inputs that have been described already; `result` as in Program.run."""
         if self._closed:
             raise RunError("this session is closed", hint="open a new Session")
         for item in bound:
@@ -142,7 +142,7 @@ class Session:
             plan = plan.strict
         _ = plan.fits  # raises before anything runs
         start = time.perf_counter()
-        values, trace = self._run(plan, [b.value for b in bound])
+        values, trace = self._run(plan, [b.value for b in bound], result)
         value = pack(plan, values, [b.value for b in bound])
         run = Run(value, plan, time.perf_counter() - start, trace.iterations)
         emit_warnings(trace)
@@ -151,7 +151,7 @@ class Session:
             del self.history[:-100]
         return run
 
-    def _run(self, plan: Plan, values: list[Any]) -> tuple[list[Any], Trace]:
+    def _run(self, plan: Plan, values: list[Any], result: str) -> tuple[list[Any], Trace]:
         executable = plan.executable
         if not executable.blocked:
             return executable.run(values, progress=self._progress)
@@ -163,7 +163,12 @@ class Session:
                     self._executor = executor_for(self._client, self.cluster)
         runtime = BlockedRuntime(self._executor, self.cluster)
         try:
-            return executable.run(values, runtime, progress=self._progress)
+            if result == "numpy":
+                return executable.run(values, runtime, progress=self._progress)
+            from lineal.engine.dask_results import as_dask
+
+            found, trace = executable.run(values, runtime, self._progress, fetch=False)
+            return [as_dask(value, runtime) for value in found], trace
         finally:
             runtime.close()
 
