@@ -15,8 +15,9 @@ import numpy as np
 
 from lineal.errors import LinealError, Span
 from lineal.engine.progress import Progress
+from lineal.engine.reuse import in_place
 from lineal.kernels import registry
-from lineal.planner.plan import Block, PhysicalPlan, Step, Value
+from lineal.planner.plan import Block, PhysicalPlan, Step, Value, steps_of
 
 Slots = list[Any]
 Instruction = tuple[Callable[[Slots], None], Step]
@@ -120,6 +121,9 @@ class Executable:
                 outputs=[self._at(v.name) for v in step.outputs],
                 frees=[self._at(n) for n in step.frees],
                 blocks=[then, other],
+                passed_on=sorted(
+                    {self._at(n) for b in step.blocks for n in b.results if n in _names_in((b,))}
+                ),
             )
         return (self._plain(step), step)
 
@@ -127,6 +131,8 @@ class Executable:
         params = [self._at(n) for n in step.params]
         test, body = (self._block(b) for b in step.blocks)
         inner = set(_names_in(step.blocks)) | set(step.params)
+        own = _names_in(step.blocks[1:])
+        read_inside = _read_in(step.blocks)
         results = {v.name for v in step.outputs}
         return ControlStep(
             step,
@@ -137,6 +143,10 @@ class Executable:
             params=params,
             resets=[self._at(k) for k in _onces_of(step, step.depth)],
             clears=sorted(self._at(n) for n in inner - results),
+            # A slot that has handed its value on must not keep it alive: storage is reused only
+            # where nothing else refers to it.
+            passed_on=sorted({self._at(n) for n in step.blocks[1].results if n in own}),
+            early=[self._at(n) for n in step.frees if n in step.inputs and n not in read_inside],
         )
 
     def _plain(self, step: Step) -> Callable[[Slots], None]:
@@ -147,6 +157,10 @@ class Executable:
         if step.op in ("scatter", "gather") or any(v.place == "blocked" for v in touched):
             return _blocked(step, ins, outs, frees)
         sparse = any(v.storage == "sparse" for v in touched)
+        if not sparse and not self.blocked and step.reuses and len(outs) == 1:
+            reusing = in_place(step, self._types, ins, outs[0], frees)
+            if reusing is not None:
+                return reusing
         kernel = registry.bind(step.op, step.attrs, sparse, step.outputs[0].storage)
         return (_fetching if self.blocked else _call)(kernel, ins, outs, frees)
 
@@ -179,6 +193,8 @@ class ControlStep:
     params: list[int] = field(default_factory=list)
     resets: list[int] = field(default_factory=list)
     clears: list[int] = field(default_factory=list)
+    passed_on: list[int] = field(default_factory=list)
+    early: list[int] = field(default_factory=list)
 
     @property
     def label(self) -> str:
@@ -318,6 +334,8 @@ class _Run:
         block = item.blocks[0] if self._value(item.inputs[0]) else item.blocks[1]
         self.execute(block)
         values = [slots[at] if at >= 0 else None for at in block.results]
+        for at in item.passed_on:
+            slots[at] = None
         for at, value in zip(item.outputs, values, strict=True):
             slots[at] = value
         for at in item.frees:
@@ -330,18 +348,24 @@ class _Run:
             slots[at] = None
         carried = item.params[1:]
         values = [slots[at] if at >= 0 else None for at in item.inputs[1:]]
+        for at in item.early:
+            slots[at] = None
         counter = item.params[0]
         test, body = item.blocks
         k = 0
         while trip is None or k < trip:
             slots[counter] = k
-            for at, value in zip(carried, values, strict=True):
-                slots[at] = value
+            while values:  # no second reference stays here
+                slots[carried[len(values) - 1]] = values[-1]
+                values.pop()
             self.execute(test)
             if not self._value(test.results[0]):
+                values = [slots[at] for at in carried]
                 break
             self.execute(body)
             values = [slots[at] if at >= 0 else None for at in body.results]
+            for at in item.passed_on:
+                slots[at] = None
             k += 1
             if self.runtime is not None:
                 self.runtime.end_iteration([v for v in values if hasattr(v, "splits")])
@@ -375,6 +399,18 @@ def _names_in(blocks: tuple[Block, ...]) -> list[str]:
             found.extend(v.name for v in step.outputs)
             found.extend(step.params)
             stack.extend(step.blocks)
+    return found
+
+
+def _read_in(blocks: tuple[Block, ...]) -> set[str]:
+    """Return the names that steps of `blocks`, hoisted ones included, read."""
+    found: set[str] = set()
+    for block in blocks:
+        found.update(block.results)
+        for step in steps_of(block):
+            found.update(step.inputs)
+            for inner in step.blocks:
+                found.update(inner.results)
     return found
 
 
