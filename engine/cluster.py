@@ -6,6 +6,7 @@ Blocked jobs become low-level Dask graphs; futures hold the results until they a
 from __future__ import annotations
 
 import contextlib
+import importlib
 import threading
 import weakref
 from collections import deque
@@ -18,6 +19,9 @@ from lineal.planner.cluster import ClusterSpec
 
 SHIP_BYTES = 8 * 2**20
 """Data is sent in graphs of about this size, so that the scheduler is never blocked for long."""
+
+NEEDED = "lineal.engine.blocked.tasks"
+"""The module that workers have to have."""
 
 _config_lock = threading.Lock()
 
@@ -44,6 +48,7 @@ class ClusterExecutor:
         self._futures: dict[Any, Any] = {}
         self._check()
         workers = _workers(client)
+        self._probe()
         self.workers = max(len(workers), 1)
         self.threads = max((int(w.get("nthreads", 1)) for w in workers.values()), default=1)
 
@@ -53,6 +58,17 @@ class ClusterExecutor:
                 "the Dask client is closed or has lost its scheduler",
                 hint="make a new Client and a new Session",
             )
+
+    def _probe(self) -> None:
+        """Let every worker import what tasks need; a task that cannot be read would hang."""
+        with self._clear_errors():
+            found = self.client.run(importlib.import_module, NEEDED, on_error="return")
+        for address, answer in found.items():
+            if isinstance(answer, Exception):
+                raise RunError(
+                    f"the worker at {address} cannot import {NEEDED}: {answer}",
+                    hint="install the same version of lineal on the workers",
+                )
 
     def submit(self, jobs: Jobs, keep: Sequence[Any]) -> None:
         """Send `jobs` as one graph (after the data it carries); returns at once."""
