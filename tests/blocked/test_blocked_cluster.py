@@ -211,6 +211,21 @@ def test_native_threads_are_limited_on_workers_i7(client: Any) -> None:
     executor.close()
 
 
+def test_floating_point_findings_come_home(client: Any) -> None:
+    rt = make(client)
+    x = np.array([[1.0], [0.0], [2.0]])
+    a = rt.adopt(x, value_of("%0", x, ((1, 1, 1), (1,))))
+    step = step_of("reciprocal", {}, 1, [x], text="y = 1 / x")
+    (y,) = rt.run(step, [a])
+    rt.fetch(y)
+    assert rt.findings() == [("divide by zero", step)]
+    assert rt.findings() == []
+    (y,) = rt.run(step, [a])
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        rt.fetch(y)
+    rt.close()
+
+
 def test_workers_without_the_package_are_told(client: Any, monkeypatch: Any) -> None:
     import lineal.engine.cluster as module
 
