@@ -29,6 +29,7 @@ class BlockRuntime(Protocol):
     def run(self, step: Step, operands: list[Any]) -> tuple[Any, ...]: ...
     def adopt(self, value: Any, planned: Value) -> Any: ...
     def fetch(self, value: Any) -> Any: ...
+    def findings(self) -> list[tuple[str, Step]]: ...
     def end_iteration(self, live: list[Any]) -> None: ...
 
 
@@ -92,6 +93,9 @@ class Executable:
             if fetch and runtime is not None and hasattr(value, "splits"):
                 value = runtime.fetch(value)
             results.append(value)
+        if runtime is not None:
+            for kind, step in runtime.findings():
+                run.note(kind, step)
         return results, run.trace
 
     # -- compilation ---------------------------------------------------------------------
@@ -295,7 +299,10 @@ class _Run:
 
     def found(self, kind: str, flag: int) -> None:
         """Take a floating-point finding of the running step (np.errstate's call mode)."""
-        step = self.step
+        self.note(kind, self.step)
+
+    def note(self, kind: str, step: Step | None) -> None:
+        """Record a floating-point finding of `step`, to be told once per source line."""
         op = step.op if step is not None else ""
         span = step.spans[0] if step is not None and step.spans else Span("<program>", 0)
         self.trace.findings.setdefault((f"{kind} encountered in {op}", span.file, span.line))

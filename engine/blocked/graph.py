@@ -151,6 +151,9 @@ class Executor(Protocol):
     def gather(self, keys: Sequence[Any]) -> list[Any]:
         """Return kept results, waiting for them; raises the error of a failed job."""
 
+    def handle(self, key: Any) -> Any:
+        """Return what stands for a kept result outside a run: a future, or the value."""
+
     def wait(self, keys: Sequence[Any]) -> None:
         """Wait until kept results exist, without fetching them."""
 
