@@ -38,6 +38,7 @@ class Trace:
     """What a run leaves behind besides its value."""
 
     iterations: dict[str, int] = field(default_factory=dict)
+    graphs: tuple[int, ...] = ()
     findings: dict[tuple[str, str, int], None] = field(default_factory=dict)
 
 

@@ -38,12 +38,15 @@ class Run:
         Wall time of the run, planning excluded.
     iterations : dict
         Iterations that each loop made, by the name of its first result.
+    graphs : tuple of int
+        Number of tasks of each graph that was sent to workers (or threads), in order.
     """
 
     value: Any
     plan: Plan
     seconds: float
     iterations: dict[str, int] = field(default_factory=dict)
+    graphs: tuple[int, ...] = ()
 
     def report(self) -> str:
         """Return the plan and the run's totals as text."""
@@ -144,7 +147,8 @@ class Session:
         start = time.perf_counter()
         values, trace = self._run(plan, [b.value for b in bound], result)
         value = pack(plan, values, [b.value for b in bound])
-        run = Run(value, plan, time.perf_counter() - start, trace.iterations)
+        spent = time.perf_counter() - start
+        run = Run(value, plan, spent, trace.iterations, trace.graphs)
         emit_warnings(trace)
         with self._lock:
             self.history.append(run)
@@ -164,10 +168,13 @@ class Session:
         runtime = BlockedRuntime(self._executor, self.cluster, plan.physical.name)
         try:
             if result == "numpy":
-                return executable.run(values, runtime, progress=self._progress)
+                found, trace = executable.run(values, runtime, self._progress)
+                trace.graphs = tuple(runtime.flushes)
+                return found, trace
             from lineal.engine.dask_results import as_dask
 
             found, trace = executable.run(values, runtime, self._progress, fetch=False)
+            trace.graphs = tuple(runtime.flushes)
             return [as_dask(value, runtime) for value in found], trace
         finally:
             runtime.close()
