@@ -150,7 +150,7 @@ class Plan:
 
     @property
     def guards(self) -> tuple[Any, ...]:
-        return self.compiled.traced.logical.guards
+        return self.compiled.logical.guards
 
     def scalar_leaves(self) -> dict[str, Expr]:
         """Return the input leaves that guards are evaluated over, by name."""

@@ -118,6 +118,10 @@ class Costing:
         """Return the iteration count that costs use for `loop`."""
         return self._counted(loop)[0]
 
+    def source(self, loop: Expr) -> str:
+        """Return how the count of `loop` is known: bound, from arguments, declared, assumed."""
+        return self._counted(loop)[1]
+
     def loop_text(self, loop: Expr) -> str:
         count, how = self._counted(loop)
         view = LoopView(loop)

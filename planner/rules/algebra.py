@@ -129,7 +129,7 @@ def scalar_out_of_product(node: Expr, facts: Facts) -> Expr | None:
 
 
 def commutative_order(node: Expr, facts: Facts) -> Expr | None:
-    """b + a -> a + b
+    """B + a -> a + b
 
     The operand that comes first in the program stands first, so that both spellings are one
     node.
@@ -204,7 +204,7 @@ def slice_of_elementwise(node: Expr, facts: Facts) -> Expr | None:
     spec = cast("tuple[tuple[Any, ...], ...]", node.attr("spec"))
     if not typed(inner).static:
         return None  # an operand may hold one entry along an axis that only the run knows
-    if any(e[0] in ("array", "new") for e in spec) or typed(node).ndim == 0 and len(shape) == 0:
+    if any(e[0] in ("array", "new") for e in spec) or (typed(node).ndim == 0 and len(shape) == 0):
         return None
     if not all(e[0] == "int" or e[0] == "slice" for e in spec) or typed(inner).dtype.kind == "O":
         return None
