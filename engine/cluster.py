@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from lineal.engine.blocked.graph import Foreign, Job, Jobs, execute
+from lineal.engine.blocked.graph import Foreign, Job, Jobs, Pending, execute
 from lineal.errors import RunError
+from lineal.planner.cluster import ClusterSpec
 
 SHIP_BYTES = 8 * 2**20
 """Data is sent in graphs of about this size, so that the scheduler is never blocked for long."""
@@ -38,6 +40,7 @@ class ClusterExecutor:
     def __init__(self, client: Any) -> None:
         self.client = client
         self.grave: deque[Any] = deque()
+        self.pendings: weakref.WeakSet[Pending] = weakref.WeakSet()
         self._futures: dict[Any, Any] = {}
         self._check()
         workers = _workers(client)
@@ -237,3 +240,42 @@ def foreign_graph(array: Any) -> tuple[dict[Any, Foreign], list[Any]]:
     graph = convert_legacy_graph(dict(array.__dask_graph__()))
     tasks = {key: Foreign(node, tuple(node.dependencies)) for key, node in graph.items()}
     return tasks, list(flatten(array.__dask_keys__()))
+
+
+def connect(address: str) -> Any:
+    """Return a client of the scheduler at `address`.
+
+    Raises
+    ------
+    RunError
+        Nobody answers there.
+    """
+    from distributed import Client
+
+    try:
+        return Client(address, timeout="10s", set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise RunError(
+            f"no Dask scheduler answers at {address!r}: {error}",
+            hint="start one with `dask scheduler`, or pass a Client",
+        ) from error
+
+
+def cluster_spec(client: Any, memory_limit: int | None = None) -> ClusterSpec:
+    """Return the description of a client's cluster: its smallest worker stands for all.
+
+    Raises
+    ------
+    RunError
+        The cluster has no workers, or the client is closed.
+    """
+    workers = _workers(client)
+    if not workers:
+        raise RunError("the cluster has no workers", hint="wait for them: client.wait_for_workers(1)")
+    limits = [int(w.get("memory_limit") or 0) for w in workers.values()]
+    memory = min((m for m in limits if m > 0), default=0) or 4 * 2**30
+    return ClusterSpec(
+        workers=len(workers),
+        threads=min(int(w.get("nthreads", 1)) for w in workers.values()),
+        memory_bytes=min(memory, memory_limit) if memory_limit else memory,
+    )

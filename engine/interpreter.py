@@ -27,7 +27,6 @@ class BlockRuntime(Protocol):
     def run(self, step: Step, operands: list[Any]) -> tuple[Any, ...]: ...
     def adopt(self, value: Any, planned: Value) -> Any: ...
     def fetch(self, value: Any) -> Any: ...
-    def release(self, value: Any) -> None: ...
     def end_iteration(self, live: list[Any]) -> None: ...
 
 
@@ -55,10 +54,10 @@ class Executable:
         for step in plan.steps():
             for value in step.outputs:
                 self._types[value.name] = value
+        self.blocked = any(v.place == "blocked" for v in self._types.values())
         self._inputs = [self._at(v.name) for v in plan.inputs]
         self._program = self._block(plan.body)
         self._outputs = [self._at(name) for name in plan.outputs]
-        self.blocked = any(v.place == "blocked" for v in self._types.values())
 
     def run(
         self, inputs: list[Any], runtime: BlockRuntime | None = None
@@ -142,7 +141,7 @@ class Executable:
             return _blocked(step, ins, outs, frees)
         sparse = any(v.storage == "sparse" for v in touched)
         kernel = registry.bind(step.op, step.attrs, sparse, step.outputs[0].storage)
-        return _call(kernel, ins, outs, frees)
+        return (_fetching if self.blocked else _call)(kernel, ins, outs, frees)
 
 
 @dataclass
@@ -216,6 +215,26 @@ def _call(
     return some
 
 
+def _fetching(
+    kernel: Callable[..., Any], ins: list[int], outs: list[int], frees: list[int]
+) -> Callable[[Slots], None]:
+    """Return a kernel call in the driver whose operands may still be on their way from workers."""
+
+    def fetch_and_call(slots: Slots) -> None:
+        runtime: BlockRuntime = slots[-1]
+        values = [slots[i] for i in ins]
+        for k, value in enumerate(values):
+            if hasattr(value, "splits"):
+                values[k] = slots[ins[k]] = runtime.fetch(value)
+        found = kernel(*values)
+        for at, value in zip(outs, found if len(outs) > 1 else (found,), strict=True):
+            slots[at] = value
+        for at in frees:
+            slots[at] = None
+
+    return fetch_and_call
+
+
 def _blocked(
     step: Step, ins: list[int], outs: list[int], frees: list[int]
 ) -> Callable[[Slots], None]:
@@ -224,9 +243,9 @@ def _blocked(
         found = runtime.run(step, [slots[i] for i in ins])
         for at, value in zip(outs, found, strict=True):
             slots[at] = value
+        # Dropping the last reference releases the blocks: slots may share one value, so that an
+        # explicit release here could take it from another slot.
         for at in frees:
-            if hasattr(slots[at], "splits"):
-                runtime.release(slots[at])
             slots[at] = None
 
     return on_blocks
@@ -271,9 +290,16 @@ class _Run:
             else:
                 self._if(item)
 
+    def _value(self, at: int) -> Any:
+        """Return a slot's value, fetched if it is still on its way from workers."""
+        value = self.slots[at]
+        if self.runtime is not None and hasattr(value, "splits"):
+            value = self.slots[at] = self.runtime.fetch(value)
+        return value
+
     def _if(self, item: ControlStep) -> None:
         slots = self.slots
-        block = item.blocks[0] if slots[item.inputs[0]] else item.blocks[1]
+        block = item.blocks[0] if self._value(item.inputs[0]) else item.blocks[1]
         self.execute(block)
         values = [slots[at] if at >= 0 else None for at in block.results]
         for at, value in zip(item.outputs, values, strict=True):
@@ -283,7 +309,7 @@ class _Run:
 
     def _loop(self, item: ControlStep) -> None:
         slots = self.slots
-        trip = slots[item.inputs[0]] if item.inputs[0] >= 0 else None
+        trip = self._value(item.inputs[0]) if item.inputs[0] >= 0 else None
         for at in item.resets:
             slots[at] = None
         carried = item.params[1:]
@@ -296,7 +322,7 @@ class _Run:
             for at, value in zip(carried, values, strict=True):
                 slots[at] = value
             self.execute(test)
-            if not slots[test.results[0]]:
+            if not self._value(test.results[0]):
                 break
             self.execute(body)
             values = [slots[at] if at >= 0 else None for at in body.results]

@@ -123,6 +123,14 @@ class Plan:
         return Executable(self.physical)
 
     @cached_property
+    def fits(self) -> bool:
+        """Raise MemoryLimitError if the plan cannot fit its machines; True otherwise."""
+        from lineal.planner.placement_cost import check_memory
+
+        check_memory(self.physical, self.cluster)
+        return True
+
+    @cached_property
     def needs_finite(self) -> bool:
         """Whether a rule fired that holds over the reals only, for finite inputs."""
         return any(d.fired and d.numerics == "real" for d in self.decisions)

@@ -16,7 +16,7 @@ from lineal.engine.interpreter import Trace, emit_warnings
 from lineal.engine.machine import executor_for, local_spec
 from lineal.engine.plan import Plan
 from lineal.engine.results import pack
-from lineal.errors import InputError, MemoryLimitError, OptionError, RunError
+from lineal.errors import InputError, OptionError, RunError
 from lineal.kernels.finite import all_finite
 from lineal.planner.cluster import ClusterSpec
 
@@ -135,8 +135,7 @@ class Session:
                 )
         if plan.needs_finite and not self._finite(bound):
             plan = plan.strict
-        if self.memory_limit is not None and plan.peak_bytes > self.memory_limit:
-            raise _too_large(plan, self.memory_limit)
+        _ = plan.fits  # raises before anything runs
         start = time.perf_counter()
         values, trace = self._run(plan, [b.value for b in bound])
         value = pack(plan, values, [b.value for b in bound])
@@ -200,21 +199,6 @@ class Session:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _too_large(plan: Plan, limit: int) -> MemoryLimitError:
-    worst = max(plan.physical.steps(), key=lambda s: s.peak_bytes, default=None)
-    operands: tuple[str, ...] = ()
-    span = None
-    if worst is not None:
-        operands = (f"{worst.text}: {worst.peak_bytes:.4g} bytes",)
-        span = worst.spans[0] if worst.spans else None
-    return MemoryLimitError(
-        f"the plan needs up to {plan.peak_bytes:.4g} bytes, the limit is {limit:.4g}",
-        operands=operands,
-        span=span,
-        hint="raise memory_limit, or run on a cluster: Session(client)",
-    )
 
 
 _default: Session | None = None

@@ -6,12 +6,13 @@ import contextlib
 import contextvars
 import heapq
 import threading
+import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from lineal.engine.blocked.graph import Foreign, Job, Jobs, execute
+from lineal.engine.blocked.graph import Foreign, Job, Jobs, Pending, execute
 
 
 class _Native:
@@ -64,6 +65,7 @@ class ThreadExecutor:
         self.workers = 0
         self.threads = max(1, threads)
         self.grave: deque[Any] = deque()
+        self.pendings: weakref.WeakSet[Pending] = weakref.WeakSet()
         self.peak_live = 0
         """Largest number of results that were held at a time (for tests of memory use)."""
         self._results: dict[Any, Any] = {}

@@ -47,6 +47,41 @@ def render(node: Expr, notes: Notes, names: dict[Expr, str]) -> str:
     return f"{node.op.removeprefix('py.').rstrip('_')}({', '.join([*shown, *attrs])})"
 
 
+def expression(node: Expr, notes: Notes, depth: int = 3) -> str:
+    """Return `node` written out down to named values, at most `depth` operations deep."""
+    names: dict[Expr, str] = {}
+
+    def show(at: Expr, left: int, top: bool) -> str:
+        note = notes.get(at, Note())
+        named = note.name and not note.name.startswith("@")
+        if named and not top:
+            return note.name
+        if at.op in ("const", "input", "param", "item", "loop", "if") or left == 0:
+            short = operand(at, notes, names)
+            return "..." if short == at.op else short
+        for child in at.inputs:
+            names[child] = show(child, left - 1, False)
+            loose = child.op in _INFIX or child.op in _PREFIX
+            tight = at.op in _INFIX or at.op in _PREFIX or at.op in ("transpose", "getitem")
+            if loose and tight and names[child] != "..." and " " in names[child]:
+                names[child] = f"({names[child]})"
+        return render(at, _Unnamed(notes, at.inputs), names)
+
+    return show(node, depth, True)
+
+
+class _Unnamed(dict[Expr, Note]):
+    """Notes in which some nodes are shown by the text found for them, not by their name."""
+
+    def __init__(self, notes: Notes, hidden: tuple[Expr, ...]) -> None:
+        super().__init__()
+        self._notes = notes
+        self._hidden = hidden
+
+    def get(self, key: Expr, default: Any = None) -> Any:
+        return default if key in self._hidden else self._notes.get(key, default)
+
+
 def operand(node: Expr, notes: Notes, names: dict[Expr, str]) -> str:
     """Return the name by which a plan's text refers to `node`."""
     if node.op == "const":

@@ -108,7 +108,9 @@ class Executor(Protocol):
     threads: int
     keeps_lineage: bool
     grave: deque[Any]
-    """Keys whose handles are gone, to be released when it suits."""
+    """Keys whose handles are gone, to be released once no queued job reads them."""
+    pendings: weakref.WeakSet[Pending]
+    """The queues whose jobs may read results held here."""
 
     def submit(self, jobs: Jobs, keep: Sequence[Any]) -> None:
         """Start (or run) `jobs`; dependencies may be results kept earlier."""
@@ -152,6 +154,8 @@ class Pending:
 
     def __init__(self, grave: deque[Any], namespace: str) -> None:
         self._grave = grave
+        self.reading: set[Any] = set()
+        """Keys that jobs queued, or being submitted, read."""
         self._namespace = namespace
         self._serial = 0
         self._jobs: Jobs = {}
@@ -183,6 +187,7 @@ class Pending:
         key = f"lineal-{label}-{self._namespace}-{self._serial}"
         self._serial += 1
         self._jobs[key] = Job(((note, function, tuple(template)),), tuple(deps), data, joins)
+        self.reading.update(deps)
         handle = Block(key, self._grave)
         self._handles[key] = weakref.ref(handle)
         return handle
@@ -217,6 +222,10 @@ class Pending:
         self._jobs = {}
         self._handles = {}
         return fuse(jobs, frozenset(keep)), keep
+
+    def submitted(self) -> None:
+        """Say that the jobs taken last are with the executor: what they read may go."""
+        self.reading.clear()
 
 
 def _cull(jobs: Jobs, keep: Iterable[Any]) -> Jobs:

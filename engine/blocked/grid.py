@@ -111,7 +111,7 @@ class Context:
         return self.add(tasks.kernel, op, attrs, *args)
 
     def value(self, operand: Operand) -> Any:
-        """Return the driver's value of an operand, fetching it (with all queued work) if need be."""
+        """Return the driver's value of an operand, fetching it if need be."""
         return self._fetch(operand) if isinstance(operand, BlockedArray) else operand
 
     def constant(self, value: Any, index: tuple[slice, ...] | None = None, uses: int = 1) -> Any:

@@ -95,6 +95,7 @@ class BlockedRuntime:
         self._cache = cache
         self._grave = executor.grave
         self._pending = Pending(self._grave, secrets.token_hex(4))
+        executor.pendings.add(self._pending)
         self._wanted: list[weakref.ref[BlockedArray]] = []
         self._under_way: deque[list[Any]] = deque()
         self._flushed = False
@@ -277,8 +278,12 @@ class BlockedRuntime:
         before = set(keep)
         joined = finish_here(jobs, keep, here) if here else {}
         self._temporary.update(set(keep) - before)
+        try:
+            if jobs:
+                self.executor.submit(jobs, keep)
+        finally:
+            self._pending.submitted()
         if jobs:
-            self.executor.submit(jobs, keep)
             self.flushes.append(len(jobs))
             self._flushed = True
             self._under_way.append(keep)
@@ -289,11 +294,16 @@ class BlockedRuntime:
         return joined
 
     def _bury(self) -> None:
-        dead = []
+        """Release what has no handle any more, unless somebody's queued job still reads it."""
+        dead, kept = [], []
+        queues = list(self.executor.pendings)
         while self._grave:
             key = self._grave.popleft()
-            if key not in self._temporary:  # no handle, but to be gathered first
+            if key in self._temporary or any(key in queue.reading for queue in queues):
+                kept.append(key)
+            else:
                 dead.append(key)
+        self._grave.extend(kept)
         if dead:
             self.executor.release(dead)
 
@@ -343,10 +353,13 @@ class BlockedRuntime:
         replaced.clear()
         self.flush()
         self._lineage_tasks = self._lineage_bytes = 0
+        self._flushed = False  # the next iteration has its own graph
 
     def close(self) -> None:
         """Drop everything queued and release what died; living results stay with their owners."""
         self._pending.take()
+        self._pending.submitted()
+        self._temporary.clear()
         self._wanted.clear()
         self._under_way.clear()
         self._bury()

@@ -17,7 +17,7 @@ from lineal.planner.infer import typed
 from lineal.planner.levels import Levels, find_levels
 from lineal.planner.logical import Logical, Note
 from lineal.planner.plan import Decision
-from lineal.planner.render import operand
+from lineal.planner.render import expression
 from lineal.planner.rules.protocol import Facts, inherit
 from lineal.planner.types import upper
 
@@ -61,7 +61,7 @@ def chain_order(
         chain = _Chain(factors, levels, weights, costing)
         written = chain.cost_as_written(node)
         best, new = chain.best()
-        shown = " @ ".join(operand(f, notes, {}) for f in factors)
+        shown = " @ ".join(_factor_text(f, notes) for f in factors)
         spans = notes.get(node, Note()).spans
         span = spans[0] if spans else None
         if best < written:
@@ -180,6 +180,14 @@ def _opens(side: Expr, left: bool, facts: Facts) -> bool:
         return False
 
 
+def _factor_text(node: Expr, notes: dict[Expr, Note]) -> str:
+    note = notes.get(node, Note())
+    if note.name and not note.name.startswith("@"):
+        return note.name
+    text = expression(node, notes, 2)
+    return f"({text})" if " " in text else text
+
+
 class _Chain:
     """The search over one chain's orders."""
 
@@ -271,7 +279,7 @@ class _Chain:
 
         def show(i: int, j: int) -> str:
             if i == j:
-                return operand(self.factors[i], notes, {})
+                return _factor_text(self.factors[i], notes)
             k = self._split[i, j]
             left, right = show(i, k), show(k + 1, j)
             return f"{left if i == k else f'({left})'} @ {right if k + 1 == j else f'({right})'}"

@@ -16,7 +16,7 @@ from lineal.planner.infer import type_of
 from lineal.planner.levels import Levels, find_levels
 from lineal.planner.logical import Logical, Note, Notes
 from lineal.planner.plan import Decision
-from lineal.planner.render import render
+from lineal.planner.render import expression
 from lineal.planner.verify import check_same
 
 LocalFn = Callable[[Expr, "Facts"], Expr | None]
@@ -84,7 +84,7 @@ class Facts:
         return self.program.notes.get(node, Note())
 
     def text(self, node: Expr) -> str:
-        return render(node, self.program.notes, {})
+        return expression(node, self.program.notes)
 
     def refuse(
         self, rule: str, node: Expr, after: str, reason: str, **numbers: float
@@ -131,8 +131,8 @@ def apply_rules(program: Logical, rules: tuple[Rule, ...], off: tuple[str, ...])
                 check_same(rule.name, current, after)
                 inherit(notes, current, after)
                 spans = notes.get(current, Note()).spans
-                before_text = render(current, notes, {})
-                after_text = render(after, notes, {})
+                before_text = expression(current, notes)
+                after_text = expression(after, notes)
                 decisions.setdefault(
                     (rule.name, before_text, after_text),
                     Decision(

@@ -297,3 +297,31 @@ def test_block_counts_do_not_change_results() -> None:
         (g,) = rt.run(step_of("matmul", {}, 2, [x.T @ x]), [t, a])
         found.append(rt.fetch(g).tobytes())
     assert len(set(found)) == 1
+
+
+def test_what_queued_work_reads_is_not_released() -> None:
+    """An iteration that fetched leaves later work queued; its inputs must survive until then."""
+    rt = runtime()
+    x = np.ones((4, 2))
+    value = rt.adopt(x, value_of("%0", x, ((2, 2), (2,))))
+    attrs = {"axis": None, "keepdims": False}
+    for k in range(5):
+        (total,) = rt.run(step_of("sum", attrs, 1, [x.sum()], place="driver"), [value])
+        assert rt.fetch(total) == 8 * (k + 1)
+        (value,) = rt.run(step_of("add", {}, 2, [x]), [value, 1.0])  # queued over the end
+        rt.end_iteration([value])
+    same(rt.fetch(value), x + 5)
+
+
+def test_two_runs_share_an_executor() -> None:
+    """One run's clean-up must not take what the other's queue reads."""
+    executor = ThreadExecutor(1)
+    x = np.ones((4, 2))
+    first, second = (BlockedRuntime(executor, ClusterSpec(), name) for name in "ab")
+    a = first.adopt(x, value_of("%0", x, ((2, 2), (2,))))
+    first.flush()
+    (b,) = first.run(step_of("add", {}, 2, [x]), [a, 1.0])
+    del a
+    c = second.adopt(x, value_of("%0", x, ((2, 2), (2,))))
+    same(second.fetch(c), x)
+    same(first.fetch(b), x + 1)
