@@ -94,7 +94,15 @@ def capture(function: Callable[..., Any]) -> Source:
             f"the source text found for {name!r} in {code.co_filename} is not the code that runs",
             hint="the file changed after it was imported; import it again",
         )
-    return Source(name, code.co_filename, text, first, indent, tree, function)
+    source = Source(name, code.co_filename, text, first, indent, tree, function)
+    extra = tree.args.vararg or tree.args.kwarg
+    if extra is not None:
+        raise UnsupportedError(
+            f"*args and **kwargs are outside the language: {name!r} takes {extra.arg!r}",
+            hint="name every parameter",
+            span=source.span(extra),
+        )
+    return source
 
 
 def parse(text: str, name: str, file: str) -> ast.FunctionDef:

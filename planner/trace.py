@@ -19,6 +19,7 @@ import numpy as np
 from lineal.errors import (
     AliasError,
     DTypeError,
+    InputError,
     ProgramError,
     ShapeError,
     UnboundNameError,
@@ -31,7 +32,7 @@ from lineal.planner.infer import RNG, typed
 from lineal.planner.liveness import contains
 from lineal.planner.logical import Leaf, Logical, Note, Tree
 from lineal.planner.merge import merge_values
-from lineal.planner.outside import Outside
+from lineal.planner.outside import Outside, Read
 from lineal.planner.source import Source, capture
 from lineal.planner.trace_expr import ExpressionTracer, Frame
 from lineal.planner.trace_loop import LoopTracer
@@ -75,7 +76,7 @@ class Traced:
 
     logical: Logical
     hidden: dict[str, Any]
-    log: dict[str, Any]
+    log: dict[str, Read]
 
 
 Describe = Callable[[Any, str], InputSpec | None]
@@ -108,7 +109,7 @@ class Tracer(LoopTracer, ExpressionTracer):
         self._inputs: dict[str, Expr] = {}
         self._facts: dict[str, Facts] = {}
         self._hidden: dict[str, Any] = {}
-        self._log: dict[str, Any] = {}
+        self._log: dict[str, Read] = {}
 
     # -- the whole program ---------------------------------------------------------------
 
@@ -124,7 +125,6 @@ class Tracer(LoopTracer, ExpressionTracer):
                 frame.env[name] = self.declare(value, hidden=False)
             else:
                 frame.env[name] = self._static_argument(value)
-        self._check_signature(source)
         result = self.body(source.tree)
         self.frames.pop()
         outputs: list[Expr] = []
@@ -147,16 +147,6 @@ class Tracer(LoopTracer, ExpressionTracer):
             warnings=tuple(self.warnings),
         )
         return Traced(logical, self._hidden, self._log)
-
-    def _check_signature(self, source: Source) -> None:
-        args = source.tree.args
-        if args.vararg or args.kwarg:
-            raise self.fail(
-                UnsupportedError,
-                "*args and **kwargs are outside the language",
-                source.tree,
-                "name every parameter",
-            )
 
     def declare(self, spec: InputSpec, hidden: bool) -> Arr:
         """Make the leaf for one input."""
@@ -500,7 +490,13 @@ class Tracer(LoopTracer, ExpressionTracer):
                 return Arr(expr, frozenset([f"input:{label}"]))
         label = name if name not in self._inputs else f"{name}@{self.frame.source.name}"
         with self.at(node):
-            spec = self._describe(value, label)
+            try:
+                spec = self._describe(value, label)
+            except InputError as error:
+                if hasattr(value, "shape"):  # an array that a program cannot take
+                    error.span = error.span or self.span(node)
+                    raise
+                spec = None
         if spec is None:
             raise self.fail(
                 UnsupportedError,
@@ -544,13 +540,6 @@ class Tracer(LoopTracer, ExpressionTracer):
             bound = inspect.signature(function).bind(*args, **kwargs)
         except TypeError as error:
             raise self.fail(UnsupportedError, f"call of {target.name!r}: {error}", node) from None
-        if target.tree.args.vararg or target.tree.args.kwarg:
-            raise self.fail(
-                UnsupportedError,
-                f"{target.name!r} takes *args or **kwargs",
-                node,
-                "name every parameter",
-            )
         defaults = [
             p
             for p in inspect.signature(function).parameters.values()

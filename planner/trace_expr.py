@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
+import difflib
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -255,11 +256,44 @@ class ExpressionTracer(build.Context):
 
     def holds(self, condition: Expr, truth: bool) -> bool:
         """Tell whether `condition` is known to be `truth` where we are."""
-        for known, value in self.known:
-            if known is condition and value is truth:
-                return True
+        decided = self._decided(condition)
+        if decided is not None:
+            return decided is truth
         found = self.try_static(condition)
         return found is not None and bool(found[0]) is truth
+
+    def _decided(self, condition: Expr) -> bool | None:
+        """Return what the known conditions say of `condition`, None if nothing."""
+        known = dict(reversed(self.known))
+        values: dict[Expr, bool | None] = {}
+        stack = [condition]
+        while stack:
+            expr = stack[-1]
+            needs: list[Expr] = []
+            value: bool | None = None
+            if expr in known:
+                value = known[expr]
+            elif expr.op == "const":
+                value = bool(expr.attr("value"))
+            elif expr.op == "py.not":
+                needs = [expr.inputs[0]]
+                inner = values.get(needs[0])
+                value = None if inner is None else not inner
+            elif expr.op == "item" and expr.inputs[0].op == "if" and expr.inputs[0].attr("n") == 1:
+                test, then, other = expr.inputs[0].inputs
+                needs = [test]
+                if test in values:
+                    taken = values[test]
+                    needs = [then, other] if taken is None else [then if taken else other]
+                    sides = {values.get(side) for side in needs}
+                    value = sides.pop() if len(sides) == 1 else None
+            missing = [n for n in needs if n not in values]
+            if missing:
+                stack.extend(missing)
+                continue
+            values[expr] = value
+            stack.pop()
+        return values[condition]
 
     def assume(self, condition: Expr, truth: bool) -> None:
         """Take `condition` as known, with what follows from it."""
@@ -270,11 +304,12 @@ class ExpressionTracer(build.Context):
             if expr.op == "py.not":
                 todo.append((expr.inputs[0], not value))
             elif expr.op == "item" and expr.inputs[0].op == "if":
-                test, then, other = expr.inputs[0].inputs[:3]
-                if expr.inputs[0].attr("n") == 1 and _is_const(other, False) and value:
-                    todo += [(test, True), (then, True)]
-                if expr.inputs[0].attr("n") == 1 and _is_const(then, True) and not value:
-                    todo += [(test, False), (other, False)]
+                if expr.inputs[0].attr("n") != 1:
+                    continue
+                test, then, other = expr.inputs[0].inputs
+                for side, taken, rest in ((then, True, other), (other, False, then)):
+                    if _is_const(rest, not value):
+                        todo += [(test, taken), (side, value)]
 
     def _outside(self, name: str, node: ast.AST) -> Any:
         found = self.frame.outside.lookup(name)
@@ -459,9 +494,9 @@ class ExpressionTracer(build.Context):
         with self.at(node, {self._shown(node): value}):
             condition = self.truth(value)
             if isinstance(condition, Expr):
-                for known, truth in self.known:
-                    if known is condition:
-                        return truth
+                decided = self._decided(condition)
+                if decided is not None:
+                    return decided
                 found = self.try_static(condition)
                 return condition if found is None else bool(found[0])
             return condition
@@ -476,7 +511,13 @@ class ExpressionTracer(build.Context):
                 return self._array_attribute(base, name, node)
         if isinstance(base, types.ModuleType):
             if not hasattr(base, name):
-                raise self.fail(UnboundNameError, f"module {base.__name__!r} has no {name!r}", node)
+                close = difflib.get_close_matches(name, dir(base), 3)
+                raise self.fail(
+                    UnboundNameError,
+                    f"module {base.__name__!r} has no {name!r}",
+                    node,
+                    f"did you mean {' or '.join(close)}?" if close else "check the spelling",
+                )
             self.frame.outside.record_attribute(base, name)
             return self.import_value(getattr(base, name), self._shown(node), node)
         if isinstance(base, (np.dtype, np.finfo, np.iinfo)):
