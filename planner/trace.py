@@ -383,7 +383,7 @@ class Tracer(LoopTracer, ExpressionTracer):
         if condition is False:
             condition = make("const", value=False)
         token = build.apply(
-            "assert_", condition, self.state["@token"], message=str(message), line=self.span(s).line
+            "assert_", condition, self.state["@token"], message=str(message)
         )
         self.note(token, s)
         self.state["@token"] = token

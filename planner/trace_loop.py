@@ -85,7 +85,8 @@ class LoopTracer(ExpressionTracer):
                 else build.binary(self, "add", moved, start)
             )
 
-        runs = static is not None or self._surely_runs(trip_expr)
+        # Whether an open range runs is asked only where it matters: a plan then serves both.
+        runs = static is not None or self._decided(self._ran(trip_expr)) is True
         head = Head(trip_expr, index, s.target.id, None, runs)
         self._loop(s, head, env, peels=0)
 
@@ -224,6 +225,12 @@ class LoopTracer(ExpressionTracer):
             first()
             return
         condition = self.condition(s.test) if isinstance(s, ast.While) else self._ran(head.trip)
+        if isinstance(s, ast.For):
+            known = self.try_static(condition)
+            if known is not None:
+                if known[0]:
+                    first()
+                return
         self.fork(condition, first, lambda: None, live, s)
 
     @staticmethod
