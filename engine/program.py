@@ -296,10 +296,7 @@ def _hidden_key(hidden: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _guard_holds(guard: Guard, known: dict[Any, Any]) -> bool:
-    try:
-        found = evaluate_scalar(guard.expr, known)
-    except ArithmeticError:
-        return False
+    found = evaluate_scalar(guard.expr, known)
     return found is not None and repr(found[0]) == repr(guard.value)
 
 

@@ -173,7 +173,9 @@ def _spread(op: str) -> Callable[..., Expr]:
 def _arg_reduction(op: str) -> Callable[..., Expr]:
     def fn(ctx: Context, a: Operand, axis: object = None, keepdims: object = False) -> Expr:
         if isinstance(axis, tuple):
-            raise DTypeError(f"{op} takes one axis or None, not a tuple")
+            raise DTypeError(
+                f"{op} takes one axis or None, not a tuple", hint="reduce one axis at a time"
+            )
         return _reduce(ctx, op, a, axis, keepdims)
 
     return fn
@@ -186,13 +188,18 @@ def _norm(
     type_ = typed(a)
     order = ctx.static(ord, "ord")
     if isinstance(order, bool) or not (order is None or isinstance(order, (int, float, str))):
-        raise DTypeError(f"norm: ord={order!r} is not a norm")
+        raise DTypeError(f"norm: ord={order!r} is not a norm", hint="use 1, 2, np.inf or 'fro'")
     where = build.static_axis(ctx, axis, type_.ndim)
     over = type_.ndim if where is None else (len(where) if isinstance(where, tuple) else 1)
     if over == 1 and isinstance(order, str):
-        raise ShapeError(f"norm: {order!r} is a matrix norm, and the operand is a vector")
+        raise ShapeError(
+            f"norm: {order!r} is a matrix norm, and the operand is a vector", hint="leave ord out"
+        )
     if over == 2 and order not in (None, "fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf):
-        raise ShapeError(f"norm: ord={order!r} is not a matrix norm")
+        raise ShapeError(
+            f"norm: ord={order!r} is not a matrix norm",
+            hint="use 'fro', 'nuc', 1, -1, 2, -2, np.inf or -np.inf, or give one axis",
+        )
     order = float(order) if isinstance(order, (int, float)) else order
     return apply(
         "norm", a, ord=order, axis=where, keepdims=build.static_bool(ctx, keepdims, "keepdims")
@@ -215,10 +222,10 @@ def _cumulative(op: str) -> Callable[..., Expr]:
 def _diff(ctx: Context, a: Operand, n: object = 1, axis: object = -1) -> Expr:
     x = array(a)
     if not typed(x).ndim:
-        raise ShapeError("diff needs at least one dimension")
+        raise ShapeError("diff needs at least one dimension", hint="pass an array")
     count = int(ctx.static(n, "n"))
     if count < 0:
-        raise ShapeError(f"diff: order must be non-negative, not {count}")
+        raise ShapeError(f"diff: order must be non-negative, not {count}", hint="use n=1")
     return apply("diff", x, n=count, axis=build.static_axis(ctx, axis, typed(x).ndim))
 
 
@@ -226,7 +233,7 @@ def _sorter(op: str) -> Callable[..., Expr]:
     def fn(ctx: Context, a: Operand, axis: object = -1, kind: object = None) -> Expr:
         x = array(a)
         if not typed(x).ndim:
-            raise ShapeError(f"{op} needs at least one dimension")
+            raise ShapeError(f"{op} needs at least one dimension", hint="pass an array")
         return apply(
             op, x, axis=build.static_axis(ctx, axis, typed(x).ndim), kind=ctx.static(kind, "kind")
         )
@@ -312,11 +319,13 @@ def _outer(ctx: Context, a: Operand, b: Operand) -> Expr:
 
 def _multi_dot(ctx: Context, arrays: Sequence[Operand]) -> Expr:
     if len(arrays) < 2:
-        raise ShapeError("multi_dot needs at least two arrays")
+        raise ShapeError("multi_dot needs at least two arrays", hint="use the array itself")
     nodes = [array(a) for a in arrays]
     for node in nodes[1:-1]:
         if typed(node).ndim != 2:
-            raise ShapeError("multi_dot: only the first and last array may be 1-D")
+            raise ShapeError(
+                "multi_dot: only the first and last array may be 1-D", hint="add an axis with None"
+            )
     total = nodes[0]
     for node in nodes[1:]:
         total = apply("matmul", total, node)
@@ -343,7 +352,7 @@ def _diag(ctx: Context, v: Operand, k: object = 0) -> Expr:
 def _diagonal(ctx: Context, a: Operand, offset: object = 0) -> Expr:
     x = array(a)
     if typed(x).ndim != 2:
-        raise ShapeError("diagonal needs a matrix")
+        raise ShapeError("diagonal needs a matrix", hint="use np.diag to build one from a vector")
     return apply("diag", x, k=int(ctx.static(offset, "offset")))
 
 
@@ -423,7 +432,7 @@ def _arange(
     for bound in bounds:
         build.lift(bound)
     if bounds[2] == 0:
-        raise ShapeError("arange: step cannot be zero")
+        raise ShapeError("arange: step cannot be zero", hint="use a step such as 1 or -1")
     sample = np.arange(bounds[0], bounds[0], bounds[2])
     name = sample.dtype.name if dtype is None else build.static_dtype(ctx, dtype)
     return apply("arange", start=bounds[0], stop=bounds[1], step=bounds[2], dtype=name)
@@ -488,7 +497,10 @@ def _transpose(ctx: Context, a: Operand, axes: object = None) -> Expr:
     if order is not None:
         order = tuple(int(ctx.static(i, "axes")) % max(ndim, 1) for i in order)
         if sorted(order) != list(range(ndim)):
-            raise ShapeError(f"transpose: axes {order} do not fit {ndim} dimension(s)")
+            raise ShapeError(
+                f"transpose: axes {order} do not fit {ndim} dimension(s)",
+                hint="name each axis once, or leave axes out",
+            )
         if order == tuple(range(ndim)):
             return x
     return apply("transpose", x) if ndim == 2 else x
@@ -497,7 +509,7 @@ def _transpose(ctx: Context, a: Operand, axes: object = None) -> Expr:
 def _matrix_transpose(ctx: Context, x: Operand) -> Expr:
     node = array(x)
     if typed(node).ndim != 2:
-        raise ShapeError("matrix transpose needs two dimensions")
+        raise ShapeError("matrix transpose needs two dimensions", hint="add an axis with None")
     return apply("transpose", node)
 
 
@@ -513,7 +525,7 @@ def _reshape(ctx: Context, a: Operand, *shape: object) -> Expr:
             size = ctx.static(part, "a shape")
         if isinstance(size, (int, np.integer)) and size == -1:
             if unknown >= 0:
-                raise ShapeError("reshape: only one size can be -1")
+                raise ShapeError("reshape: only one size can be -1", hint="give the other sizes")
             unknown = i
             dims.append(1)
         else:
@@ -524,7 +536,8 @@ def _reshape(ctx: Context, a: Operand, *shape: object) -> Expr:
             if rest == 0 or type_.size % rest:
                 raise ShapeError(
                     f"cannot reshape {show_shape(type_.shape)} ({type_.size} entries) so that "
-                    f"the other sizes multiply to {rest}"
+                    f"the other sizes multiply to {rest}",
+                    hint=f"the sizes must multiply to {type_.size}",
                 )
             dims[unknown] = type_.size // rest
         elif rest == 1:
@@ -537,7 +550,10 @@ def _reshape(ctx: Context, a: Operand, *shape: object) -> Expr:
     if tuple(dims) == type_.shape:
         return x
     if len(dims) > 2:
-        raise ShapeError(f"reshape to {len(dims)} dimensions; at most two are supported")
+        raise ShapeError(
+            f"reshape to {len(dims)} dimensions; at most two are supported",
+            hint="keep two axes and loop over the third",
+        )
     return apply("reshape", x, shape=tuple(dims))
 
 
@@ -557,7 +573,9 @@ def _squeeze(ctx: Context, a: Operand, axis: object = None) -> Expr:
     gone = [gone] if isinstance(gone, int) else list(gone)
     for i in gone:
         if shape[i] != 1:
-            raise ShapeError(f"squeeze: axis {i} has size {shape[i]}, not 1")
+            raise ShapeError(
+                f"squeeze: axis {i} has size {shape[i]}, not 1", hint="index it, or leave axis out"
+            )
     kept = tuple(d for i, d in enumerate(shape) if i not in gone)
     return x if kept == shape else apply("reshape", x, shape=kept)
 
@@ -578,7 +596,9 @@ def _broadcast_to(ctx: Context, array_: Operand, shape: object) -> Expr:
 
 def _list_of(arrays: object, name: str) -> list[Expr]:
     if not isinstance(arrays, (list, tuple)) or not arrays:
-        raise ShapeError(f"{name} needs a list or tuple of at least one array")
+        raise ShapeError(
+            f"{name} needs a list or tuple of at least one array", hint=f"np.{name}([a, b])"
+        )
     return [array(a) for a in arrays]
 
 
@@ -621,7 +641,10 @@ def _stack(ctx: Context, arrays: object, axis: object = 0) -> Expr:
     if ndim == 0:
         return build.literal(ctx, nodes)
     if ndim != 1:
-        raise ShapeError("stack of matrices would have three dimensions; at most two are supported")
+        raise ShapeError(
+            "stack of matrices would have three dimensions; at most two are supported",
+            hint="join them along an axis with np.vstack or np.hstack",
+        )
     return (
         _vstack(ctx, nodes) if build.static_axis(ctx, axis, 2) == 0 else _column_stack(ctx, nodes)
     )
@@ -700,7 +723,7 @@ def _len(ctx: Context, obj: Any) -> Any:
     if isinstance(obj, Expr):
         shape = typed(obj).shape
         if not shape:
-            raise ShapeError("len() of a scalar")
+            raise ShapeError("len() of a scalar", hint="a scalar has no length")
         if isinstance(shape[0], Sym):
             raise UnsupportedError(
                 "len() of an axis whose size only the run will know",
@@ -759,7 +782,7 @@ def _default_rng(ctx: Context, seed: Operand = None) -> Any:
         )
     node = build.lift(seed)
     if typed(node).ndim or typed(node).dtype.kind not in "iu":
-        raise DTypeError("default_rng: the seed must be an integer")
+        raise DTypeError("default_rng: the seed must be an integer", hint="np.random.default_rng(0)")
     return apply("rng_new", node)
 
 
@@ -922,7 +945,9 @@ def draw(
     names = [name for name, _ in DRAWS[method][0]]
     given = dict(DRAWS[method][0])
     if len(args) > len(names) or not set(kwargs) <= set(names):
-        raise UnsupportedError(f"{method}: arguments are {', '.join(names)}")
+        raise UnsupportedError(
+            f"{method}: unknown or too many arguments", hint=f"arguments are {', '.join(names)}"
+        )
     given.update(zip(names, args, strict=False))
     given.update(kwargs)
     dtype = DRAWS[method][1]

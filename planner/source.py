@@ -90,6 +90,12 @@ def capture(function: Callable[..., Any]) -> Source:
     indent = len(raw) - len(raw.lstrip()) - (len(text) - len(text.lstrip()))
     tree = parse(text, name, code.co_filename)
     if not _is_own_code(tree, code):
+        if any(n.startswith("@py") for n in (*code.co_names, *code.co_varnames)):
+            raise SourceError(
+                f"pytest has rewritten the assert statements of {name!r}",
+                hint="define the program in a module that is no test file, or write "
+                "PYTEST_DONT_REWRITE into the test file's docstring",
+            )
         raise StaleSourceError(
             f"the source text found for {name!r} in {code.co_filename} is not the code that runs",
             hint="the file changed after it was imported; import it again",

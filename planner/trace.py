@@ -174,14 +174,17 @@ class Tracer(LoopTracer, ExpressionTracer):
             outputs.append(value.expr)
             return Leaf(output=len(outputs) - 1)
         if isinstance(value, Rng):
-            raise ProgramError(
-                f"{source.name!r} returns a random generator", hint="return the drawn values"
+            raise UnsupportedError(
+                f"{source.name!r} returns a random generator",
+                hint="return the drawn values",
+                span=source.span(_last_return(source.tree)),
             )
         if value is None or isinstance(value, (bool, int, float, str, np.generic, np.dtype)):
             return Leaf(value=value)
         raise UnsupportedError(
             f"{source.name!r} returns a value of type {type(value).__name__}",
             hint="return arrays, numbers and tuples of them",
+            span=source.span(_last_return(source.tree)),
         )
 
     def body(self, tree: ast.FunctionDef) -> Any:
@@ -502,7 +505,9 @@ class Tracer(LoopTracer, ExpressionTracer):
                 UnsupportedError,
                 f"{name!r} is a {type(value).__name__}, which the language does not know",
                 node,
-                "pass arrays and numbers; methods of your own classes cannot be planned",
+                "use a seeded generator: rng = np.random.default_rng(0)"
+                if isinstance(getattr(value, "__self__", None), np.random.RandomState)
+                else "pass arrays and numbers; methods of your own classes cannot be planned",
             )
         self._hidden[label] = value
         return self.declare(spec, hidden=True)
@@ -560,6 +565,12 @@ class Tracer(LoopTracer, ExpressionTracer):
 
 
 _MISSING = object()
+
+
+def _last_return(tree: ast.FunctionDef) -> ast.AST:
+    """Return the statement that an error about the returned value points at."""
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Return)]
+    return max(found, key=lambda node: node.lineno, default=tree)
 
 
 def _mark(value: Any, place: str) -> Any:

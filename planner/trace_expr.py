@@ -67,6 +67,7 @@ _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq",
     ast.NotEq: "ne",
 }
+_LEAF_OPS = frozenset(["const", "input", "param", "undef"])
 _STATIC_TYPES = (bool, int, float, str, type(None), np.dtype, slice, type(Ellipsis))
 _UNSUPPORTED_EXPRESSIONS: dict[type[ast.expr], tuple[str, str]] = {
     ast.ListComp: ("a list comprehension", "use whole-array operations, or a `for` loop"),
@@ -83,6 +84,23 @@ _UNSUPPORTED_EXPRESSIONS: dict[type[ast.expr], tuple[str, str]] = {
     ast.NamedExpr: ("an assignment expression (:=)", "assign on a line of its own"),
     ast.Starred: ("a starred expression", "write the items out"),
 }
+
+
+_DEFAULT_HINTS: tuple[tuple[type[ProgramError], str], ...] = (
+    (ShapeError, "slice, reshape or transpose an operand so that the shapes fit"),
+    (DTypeError, "convert the operand with astype first"),
+    (StaticValueError, "compute it from shapes, constants or integer arguments"),
+    (UnboundNameError, "assign the name on every path before it is used"),
+    (UnsupportedError, "write it with what the grammar page lists"),
+)
+
+
+def _default_hint(error: ProgramError) -> str:
+    """Return what to try where the place of the error could not say it better."""
+    for kind, hint in _DEFAULT_HINTS:
+        if isinstance(error, kind):
+            return hint
+    return "NumPy raises here too; change the values"
 
 
 class Frame:
@@ -134,6 +152,7 @@ class ExpressionTracer(build.Context):
         except ProgramError as error:
             if error.span is None:
                 error.span = self.span(node)
+                error.hint = error.hint or _default_hint(error)
                 if operands and not error.operands:
                     error.operands = tuple(f"{k}: {describe(v)}" for k, v in operands.items())
             raise
@@ -143,7 +162,9 @@ class ExpressionTracer(build.Context):
     def fail(
         self, kind: type[ProgramError], message: str, node: ast.AST, hint: str = ""
     ) -> ProgramError:
-        return kind(message, hint=hint, span=self.span(node))
+        error = kind(message, hint=hint, span=self.span(node))
+        error.hint = error.hint or _default_hint(error)
+        return error
 
     def warn(self, message: str) -> None:
         if self._at is not None:
@@ -154,8 +175,15 @@ class ExpressionTracer(build.Context):
         return frozenset([f"s{self._fresh}"])
 
     def note(self, expr: Expr, node: ast.AST, name: str = "") -> None:
-        known = self.notes.get(expr, Note())
-        self.notes[expr] = known.merged(Note((self.span(node),), name))
+        span = self.span(node)
+        self.notes[expr] = self.notes.get(expr, Note()).merged(Note((span,), name))
+        # What was built on the way has the same place: an error in it names the line too.
+        stack = list(expr.inputs)
+        while stack:
+            part = stack.pop()
+            if part not in self.notes and part.op not in _LEAF_OPS:
+                self.notes[part] = Note((span,))
+                stack.extend(part.inputs)
 
     # -- static values -------------------------------------------------------------------
 
@@ -165,6 +193,13 @@ class ExpressionTracer(build.Context):
         if isinstance(value, Expr):
             found = self.try_static(value)
             if found is None:
+                try:
+                    evaluate_scalar(value, self.scalars, strict=True)
+                except (ArithmeticError, ValueError) as error:
+                    raise ProgramError(
+                        f"{what}: {type(error).__name__}: {error}",
+                        hint="NumPy raises here too; change the values",
+                    ) from error
                 raise StaticValueError(
                     f"{what} must be known when the plan is made, and here it depends on data "
                     "or on a loop",
@@ -177,10 +212,7 @@ class ExpressionTracer(build.Context):
         """Return the value of an expression over scalar arguments, recording it as a guard."""
         if expr.op == "const":
             return (expr.attr("value"),)
-        try:
-            found = evaluate_scalar(expr, self.scalars)
-        except ArithmeticError as error:
-            raise ProgramError(f"{type(error).__name__}: {error}") from error
+        found = evaluate_scalar(expr, self.scalars)
         if found is not None:
             self.guards.setdefault(Guard(expr, found[0]))
         return found
@@ -692,7 +724,7 @@ class ExpressionTracer(build.Context):
         }
         hint = hints.get(getattr(target, "__name__", ""), "see the grammar page for what is")
         module = getattr(target, "__module__", "") or ""
-        if module.startswith("numpy.random") or "random" in shown:
+        if module.startswith("numpy.random") or ".random." in shown:
             hint = "use a seeded generator: rng = np.random.default_rng(0)"
         return self.fail(UnsupportedError, f"a call of {shown} is outside the language", node, hint)
 
