@@ -32,7 +32,7 @@ docs: $(VENV)/.test
 	$(BIN)/python -m pytest tests/test_docs.py
 
 bench: $(VENV)/.test
-	$(BIN)/lineal bench
+	$(BIN)/python -m bench
 
 # The packages as users get them: wheel built from the sdist, installed elsewhere, tests taken from
 # the sdist and run in a folder where no source lies.

@@ -98,6 +98,10 @@ class ClusterExecutor:
             found: list[Any] = self.client.gather([self._futures[key] for key in keys])
         return found
 
+    def handle(self, key: Any) -> Any:
+        """Return the future of a kept result."""
+        return self._futures[key]
+
     def wait(self, keys: Sequence[Any]) -> None:
         """Wait for results that are not released meanwhile; raises a failed task's error."""
         from distributed import wait

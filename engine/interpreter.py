@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from lineal.errors import LinealError, Span
+from lineal.engine.progress import Progress
 from lineal.kernels import registry
 from lineal.planner.plan import Block, PhysicalPlan, Step, Value
 
@@ -60,9 +61,15 @@ class Executable:
         self._outputs = [self._at(name) for name in plan.outputs]
 
     def run(
-        self, inputs: list[Any], runtime: BlockRuntime | None = None
+        self,
+        inputs: list[Any],
+        runtime: BlockRuntime | None = None,
+        progress: Progress | None = None,
+        fetch: bool = True,
     ) -> tuple[list[Any], Trace]:
         """Run on `inputs` (one per plan input) and return (results, trace).
+
+        With `fetch` False, results on the workers stay there, as the runtime's blocked values.
 
         Raises
         ------
@@ -74,14 +81,14 @@ class Executable:
             if planned.place == "blocked" and runtime is not None:
                 value = runtime.adopt(value, planned)
             slots[at] = value
-        run = _Run(slots, runtime)
+        run = _Run(slots, runtime, progress)
         modes = {k: "call" if v == "warn" else v for k, v in np.geterr().items()}
         with np.errstate(call=run.found, **modes):  # type: ignore[call-overload]
             run.execute(self._program)
         results = []
         for at in self._outputs:
             value = slots[at]
-            if runtime is not None and hasattr(value, "splits"):
+            if fetch and runtime is not None and hasattr(value, "splits"):
                 value = runtime.fetch(value)
             results.append(value)
         return results, run.trace
@@ -173,6 +180,12 @@ class ControlStep:
     resets: list[int] = field(default_factory=list)
     clears: list[int] = field(default_factory=list)
 
+    @property
+    def label(self) -> str:
+        """The loop's place in the user's file, for progress."""
+        spans = self.step.spans
+        return f"loop at line {spans[0].line}" if spans else "loop"
+
 
 def _call(
     kernel: Callable[..., Any], ins: list[int], outs: list[int], frees: list[int]
@@ -254,7 +267,10 @@ def _blocked(
 class _Run:
     """One execution: slots, the step that is running, and what it has found."""
 
-    def __init__(self, slots: Slots, runtime: BlockRuntime | None) -> None:
+    def __init__(
+        self, slots: Slots, runtime: BlockRuntime | None, progress: Progress | None
+    ) -> None:
+        self.progress = progress
         slots.append(runtime)  # always the last slot
         self.slots = slots
         self.runtime = runtime
@@ -329,6 +345,8 @@ class _Run:
             k += 1
             if self.runtime is not None:
                 self.runtime.end_iteration([v for v in values if hasattr(v, "splits")])
+            if self.progress is not None:
+                self.progress.iteration(item.label, k, trip)
         for at in item.clears:
             slots[at] = None
         for at, value in zip(item.outputs, values, strict=True):

@@ -88,12 +88,7 @@ class Program:
         if result not in ("numpy", "dask"):
             raise OptionError(f"result must be 'numpy' or 'dask', not {result!r}")
         options, kwargs = self._split(kwargs)
-        run = self._execute(session or default_session(), options, args, kwargs)
-        if result == "dask":
-            from lineal.engine.dask_results import as_dask
-
-            return as_dask(run.value, session or default_session())
-        return run.value
+        return self._execute(session or default_session(), options, args, kwargs, result).value
 
     def plan(
         self,
@@ -144,7 +139,12 @@ class Program:
         return [describe(value, name) for name, value in bound.arguments.items()]
 
     def _execute(
-        self, session: Session, options: config.Options, args: Any, kwargs: dict[str, Any]
+        self,
+        session: Session,
+        options: config.Options,
+        args: Any,
+        kwargs: dict[str, Any],
+        result: str = "numpy",
     ) -> Run:
         bound = self._bind(args, kwargs)
         plan = self._planned(bound, options, session.cluster, None)
@@ -152,7 +152,7 @@ class Program:
         dynamic = [b for b in bound if not is_static(b)]
         now = current(plan.compiled.traced.log, plan.hidden) or plan.hidden
         hidden = [describe(value, name) for name, value in now.items()]
-        return session.execute(plan, [*dynamic, *hidden])
+        return session.execute(plan, [*dynamic, *hidden], result)
 
     def _warn(self, plan: Plan) -> None:
         import warnings

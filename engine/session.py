@@ -15,6 +15,7 @@ from lineal.engine.inputs import Bound, describe
 from lineal.engine.interpreter import Trace, emit_warnings
 from lineal.engine.machine import executor_for, local_spec
 from lineal.engine.plan import Plan
+from lineal.engine.progress import Progress
 from lineal.engine.results import pack
 from lineal.errors import InputError, OptionError, RunError
 from lineal.kernels.finite import all_finite
@@ -61,6 +62,8 @@ class Session:
         What plans assume of the machines; measured from the process or the cluster if not given.
     memory_limit : int, optional
         Bytes that a process may hold; a plan that needs more is refused before it runs.
+    progress : Progress, optional
+        Told of every loop iteration, see `lineal.engine.progress`.
 
     Notes
     -----
@@ -73,6 +76,7 @@ class Session:
         *,
         cluster: ClusterSpec | None = None,
         memory_limit: int | None = None,
+        progress: Progress | None = None,
     ) -> None:
         if memory_limit is not None and (not isinstance(memory_limit, int) or memory_limit < 1):
             raise OptionError(f"memory_limit must be a positive number of bytes, not {memory_limit!r}")
@@ -85,6 +89,7 @@ class Session:
         self._executor: Any = None
         self._spec = cluster
         self.memory_limit = memory_limit
+        self._progress = progress
         self.history: list[Run] = []
         self._lock = threading.Lock()
         self._closed = False
@@ -124,8 +129,8 @@ class Session:
         hidden = [describe(v, n) for n, v in plan.hidden.items()]
         return self.execute(plan, [*bound, *hidden])
 
-    def execute(self, plan: Plan, bound: Sequence[Bound]) -> Run:
-        """Run `plan` on inputs that have been described already."""
+    def execute(self, plan: Plan, bound: Sequence[Bound], result: str = "numpy") -> Run:
+        """Run `plan` on inputs that have been described already; `result` as in Program.run."""
         if self._closed:
             raise RunError("this session is closed", hint="open a new Session")
         for item in bound:
@@ -137,7 +142,7 @@ class Session:
             plan = plan.strict
         _ = plan.fits  # raises before anything runs
         start = time.perf_counter()
-        values, trace = self._run(plan, [b.value for b in bound])
+        values, trace = self._run(plan, [b.value for b in bound], result)
         value = pack(plan, values, [b.value for b in bound])
         run = Run(value, plan, time.perf_counter() - start, trace.iterations)
         emit_warnings(trace)
@@ -146,10 +151,10 @@ class Session:
             del self.history[:-100]
         return run
 
-    def _run(self, plan: Plan, values: list[Any]) -> tuple[list[Any], Trace]:
+    def _run(self, plan: Plan, values: list[Any], result: str) -> tuple[list[Any], Trace]:
         executable = plan.executable
         if not executable.blocked:
-            return executable.run(values)
+            return executable.run(values, progress=self._progress)
         from lineal.engine.blocked.runtime import BlockedRuntime
 
         if self._executor is None:
@@ -158,7 +163,12 @@ class Session:
                     self._executor = executor_for(self._client, self.cluster)
         runtime = BlockedRuntime(self._executor, self.cluster)
         try:
-            return executable.run(values, runtime)
+            if result == "numpy":
+                return executable.run(values, runtime, progress=self._progress)
+            from lineal.engine.dask_results import as_dask
+
+            found, trace = executable.run(values, runtime, self._progress, fetch=False)
+            return [as_dask(value, runtime) for value in found], trace
         finally:
             runtime.close()
 

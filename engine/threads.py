@@ -101,6 +101,10 @@ class ThreadExecutor:
                 raise self._failed[key]
         return [self._results[key] for key in keys]
 
+    def handle(self, key: Any) -> Any:
+        """Return a kept result itself."""
+        return self._results[key]
+
     def wait(self, keys: Sequence[Any]) -> None:
         """Return at once: `submit` has waited."""
 

@@ -1,7 +1,7 @@
 """Textbook programs: plain NumPy functions, none written with the planner in mind.
 
     import lineal as la
-    from examples.ridge_path import ridge_path, inputs
+    from lineal.examples.ridge_path import ridge_path, inputs
     W = la.program(ridge_path)(**inputs("small"))
 
 `EXAMPLES` lists them all with their inputs, made up and real.
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from examples import data
+from lineal.examples import data
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class Example:
     @property
     def function(self) -> Callable[..., Any]:
         """The plain NumPy function."""
-        return getattr(import_module(f"examples.{self.module}"), self.name)
+        return getattr(import_module(f"lineal.examples.{self.module}"), self.name)
 
     def inputs(self, size: str = "small", seed: int = 0) -> dict[str, Any]:
         """Return made-up arguments; `size` is "small" or "medium"."""
-        return getattr(import_module(f"examples.{self.module}"), self.make)(size, seed)
+        return getattr(import_module(f"lineal.examples.{self.module}"), self.make)(size, seed)
 
 
 def _least_squares() -> dict[str, Any]:

@@ -69,6 +69,8 @@ logging.getLogger("lineal").addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> Any:
+    if name in ("config", "errors"):
+        return importlib.import_module(f"lineal.{name}")
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module 'lineal' has no attribute {name!r}")

@@ -48,10 +48,14 @@ class Costing:
         types = type_of(node)
         return Value("", types if isinstance(types, Type) else types[0])
 
-    def describe(self, node: Expr) -> Value:
-        """Return the planned value of `node` under its own form rules."""
+    def describe(self, node: Expr) -> tuple[Value, ...]:
+        """Return the planned results of `node` under its own form rules."""
         types = type_of(node)
-        type_ = types if isinstance(types, Type) else types[0]
+        if isinstance(types, tuple):
+            return tuple(Value("", t) for t in types)
+        return (self._described(node, types),)
+
+    def _described(self, node: Expr, type_: Type) -> Value:
         if node.op == "input":
             facts = self.program.facts.get(str(node.attr("name")))
             if facts is not None:

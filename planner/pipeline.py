@@ -21,7 +21,8 @@ from lineal.planner.cluster import ClusterSpec
 from lineal.planner.lifetimes import with_lifetimes
 from lineal.planner.logical import Logical
 from lineal.planner.placement import place
-from lineal.planner.plan import Block, PhysicalPlan, Step, steps_of
+from lineal.planner.peak import peak_bytes
+from lineal.planner.plan import PhysicalPlan, steps_of
 from lineal.planner.rules.algebra import NORMAL_FORM
 from lineal.planner.rules.chains import chain_order
 from lineal.planner.rules.loops import prune_loops
@@ -86,7 +87,9 @@ def _normalised(request: Request, before: Compiled) -> Compiled:
 
 
 def _optimised(request: Request, before: Compiled) -> Compiled:
-    logical = chain_order(before.logical, request.iterations, request.rewrites)
+    logical = chain_order(
+        before.logical, request.iterations, request.rewrites, request.cluster
+    )
     return replace(before, logical=logical)
 
 
@@ -172,48 +175,7 @@ def _laid_out(program: Logical, request: Request) -> PhysicalPlan:
         flops_as_written=flops,
         est_seconds=spent,
         est_seconds_as_written=spent,
-        peak_bytes=peak_bytes(body, sum(v.type.nbytes for v in laid.inputs)),
+        peak_bytes=peak_bytes(body, laid.inputs),
         trip_counts=laid.loops,
         decisions=program.decisions,
     )
-
-
-def peak_bytes(body: Block, held: float) -> float:
-    """Return an upper bound of the bytes held at once: live values plus the running step's own.
-
-    Branches count with the larger side.
-    """
-    return _peak(body, held, {})[0]
-
-
-def _peak(block: Block, held: float, sizes: dict[str, float]) -> tuple[float, float]:
-    peak = held
-    for once in block.once:
-        for step in once.steps:
-            peak, held = _step_peak(step, peak, held, sizes)
-    for step in block.steps:
-        peak, held = _step_peak(step, peak, held, sizes)
-    return peak, held
-
-
-def _step_peak(
-    step: Step, peak: float, held: float, sizes: dict[str, float]
-) -> tuple[float, float]:
-    inner = held
-    for block in step.blocks:
-        top, left = _peak(block, inner, sizes)
-        peak = max(peak, top)
-        # A loop's test stays held while its body runs; of a branch only one side runs.
-        if step.op == "loop":
-            inner = left
-    made = 0.0
-    for value in step.outputs:
-        size = float(value.type.nbytes)
-        sizes[value.name] = size
-        made += size
-    # Both the old and the new carried values are held at the turn of an iteration.
-    peak = max(peak, inner + step.peak_bytes, held + 2 * made)
-    held += made
-    for name in step.frees:
-        held -= sizes.pop(name, 0.0)
-    return peak, max(held, 0.0)

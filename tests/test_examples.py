@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from examples import EXAMPLES, Example
+from lineal.examples import EXAMPLES, Example
 
 import lineal as la
 

@@ -15,24 +15,24 @@ import sklearn.decomposition
 import sklearn.gaussian_process as gp
 import sklearn.linear_model
 
-from examples import EXAMPLES, data
-from examples.als import als, als_observed
-from examples.bfgs import bfgs
-from examples.conjugate_gradient import conjugate_gradient
-from examples.connected_components import connected_components
-from examples.dfp import dfp, dfp_guarded
-from examples.gnmf import gnmf
-from examples.gp_posterior import gp_posterior
-from examples.gradient_descent import gradient_descent
-from examples.hits import hits
-from examples.kalman import kalman
-from examples.kmeans import kmeans
-from examples.label_propagation import label_propagation
-from examples.logistic_gradient import logistic_gradient
-from examples.logistic_irls import logistic_irls
-from examples.pagerank import pagerank
-from examples.pca_power import pca_power
-from examples.ridge_path import ridge_path
+from lineal.examples import EXAMPLES, data
+from lineal.examples.als import als, als_observed
+from lineal.examples.bfgs import bfgs
+from lineal.examples.conjugate_gradient import conjugate_gradient
+from lineal.examples.connected_components import connected_components
+from lineal.examples.dfp import dfp, dfp_guarded
+from lineal.examples.gnmf import gnmf
+from lineal.examples.gp_posterior import gp_posterior
+from lineal.examples.gradient_descent import gradient_descent
+from lineal.examples.hits import hits
+from lineal.examples.kalman import kalman
+from lineal.examples.kmeans import kmeans
+from lineal.examples.label_propagation import label_propagation
+from lineal.examples.logistic_gradient import logistic_gradient
+from lineal.examples.logistic_irls import logistic_irls
+from lineal.examples.pagerank import pagerank
+from lineal.examples.pca_power import pca_power
+from lineal.examples.ridge_path import ridge_path
 
 
 def _dense(arguments: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import secrets
 import weakref
 from collections import deque
 from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -265,6 +266,15 @@ class BlockedRuntime:
         if isinstance(value, BlockedArray):
             value.blocks = ()
             value.held = None
+
+    def handles(self, value: BlockedArray) -> list[Any]:
+        """Return what stands for each block outside a run, in the grid's order.
+
+        Futures on a cluster, the arrays themselves in-process; all queued work is sent first.
+        """
+        self.flush()
+        places_ = product(*map(range, value.grid))
+        return [self.executor.handle(value.stored(*place).key) for place in places_]
 
     # Flushing
 

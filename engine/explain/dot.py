@@ -36,8 +36,8 @@ def _clusters(graph: Graph) -> list[str]:
     for index, node in enumerate(graph.nodes):
         inside.setdefault(node.box, []).append(index)
     children: dict[int, list[int]] = {}
-    for index, box in enumerate(graph.boxes):
-        children.setdefault(box.parent, []).append(index)
+    for index, inner in enumerate(graph.boxes):
+        children.setdefault(inner.parent, []).append(index)
     lines: list[str] = []
     stack: list[tuple[int, bool]] = [(-1, False)]
     while stack:

@@ -26,14 +26,10 @@ def render(plan: PhysicalPlan, *, mode: str = "physical", verbose: bool = False)
         if len(parts) == 1:
             parts.append("no decisions")
         return "\n".join(parts) + "\n"
-    columns = ("runs", "value", "computes", "from", "type", "held")
-    if mode == "memory":
-        columns += ("read", "written", "peak", "frees")
-    else:
-        columns += ("where", "flops", "bytes", "line")
+    shown = columns(mode)
     found = rows(plan)
     constants = constant_texts(found)
-    table: list[Cells] = [{name: name for name in columns}]
+    table: list[Cells] = [{name: name for name in shown}]
     table += [_input(value) for value in plan.inputs]
     peaks = [row.peak_bytes or 0.0 for row in found if row.kind == "op"]
     largest = max(peaks, default=0.0)
@@ -41,11 +37,19 @@ def render(plan: PhysicalPlan, *, mode: str = "physical", verbose: bool = False)
         if row.kind != "const" or (row.outputs and row.outputs[0].name in plan.outputs):
             table += _lines(row, plan, constants, largest if mode == "memory" else 0.0)
     parts = _header(plan)
-    parts += _align(table, columns, narrow=not verbose)
+    parts += _align(table, shown, narrow=not verbose)
     parts.append(_returned(plan, found))
     if mode == "physical":
         parts += _decisions(plan, verbose)
     return "\n".join(line.rstrip() for line in parts) + "\n"
+
+
+def columns(mode: str) -> tuple[str, ...]:
+    """Return the names of the columns of a mode's table."""
+    first = ("runs", "value", "computes", "from", "type", "held")
+    if mode == "memory":
+        return (*first, "read", "written", "peak", "frees")
+    return (*first, "where", "flops", "bytes", "line")
 
 
 def _header(plan: PhysicalPlan) -> list[str]:
@@ -209,12 +213,12 @@ def _returned(plan: PhysicalPlan, found: tuple[Row, ...]) -> str:
     return f"return {', '.join(shown)}{note}"
 
 
-def _align(table: list[Cells], columns: Iterable[str], narrow: bool) -> list[str]:
+def _align(table: list[Cells], names: Iterable[str], narrow: bool) -> list[str]:
     """Return the table's lines; if `narrow`, long texts are cut until WIDTH is kept if it can be.
 
     Control lines have no part in the widths: they run over the columns that they leave empty.
     """
-    used = [c for c in columns if any(cells.get(c) for cells in table[1:])]
+    used = [c for c in names if any(cells.get(c) for cells in table[1:])]
     full = [cells for cells in table if cells.get("type") or cells.get("peak")]
     widths = {c: max((len(cells.get(c, "")) for cells in full), default=0) for c in used}
     operations = [len(cells.get("from", "")) for cells in full if cells.get("peak")]

@@ -1,6 +1,6 @@
 """Matrix-chain order by dynamic programming, loop levels included.
 
-The order of each maximal chain is chosen by the flops of the whole run: a product of factors
+The order of each maximal chain is chosen by the time of the whole run: a product of factors
 that a loop does not change is counted once, not once per iteration.  (Dynamic programming over
 intervals: Godbole, IEEE Trans. Comput. C-22, 1973.)
 """
@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from lineal.kernels import specs
 from lineal.planner.build import apply
+from lineal.planner.cluster import ClusterSpec
 from lineal.planner.costing import Costing
 from lineal.planner.expr import Expr, make, walk
 from lineal.planner.infer import typed
@@ -19,19 +20,27 @@ from lineal.planner.logical import Logical, Note
 from lineal.planner.plan import Decision
 from lineal.planner.render import expression
 from lineal.planner.rules.protocol import Facts, inherit
+from lineal.planner.seconds import seconds
 from lineal.planner.types import upper
 
 _MAX_CHAIN = 200
 """Longer chains keep the order as written: the search is cubic in the length."""
 
 
+_WORTH = 1e-3
+"""Share of the predicted time that another order must save: ties keep the order as written."""
+
+
 def chain_order(
-    program: Logical, iterations: dict[str, float] | float | None, off: tuple[str, ...]
+    program: Logical,
+    iterations: dict[str, float] | float | None,
+    off: tuple[str, ...],
+    cluster: ClusterSpec,
 ) -> Logical:
     """A @ B @ C -> (A @ B) @ C or A @ (B @ C)
 
-    Whichever needs fewer flops over the run.  Floats of one dtype only; a product that something
-    else needs too stays a factor of its own.
+    Whichever takes fewer predicted seconds over the run.  Floats of one dtype only; a product
+    that something else needs too stays a factor of its own.
     """
     if "chain_order" in off or program.algebra == "strict":
         return program
@@ -39,8 +48,7 @@ def chain_order(
     levels = find_levels(program)
     costing = Costing(program, iterations)
     for node in levels.order:
-        if node.op not in ("loop", "if"):
-            costing.known[node] = (costing.describe(node),)
+        costing.known[node] = costing.describe(node)
     weights = _weights(levels, costing)
     notes = dict(program.notes)
     decisions: list[Decision] = []
@@ -58,21 +66,21 @@ def chain_order(
         factors = _factors(node, facts)
         if not 3 <= len(factors) <= _MAX_CHAIN:
             continue
-        chain = _Chain(factors, levels, weights, costing)
+        chain = _Chain(factors, levels, weights, costing, cluster)
         written = chain.cost_as_written(node)
         best, new = chain.best()
         shown = " @ ".join(_factor_text(f, notes) for f in factors)
         spans = notes.get(node, Note()).spans
         span = spans[0] if spans else None
-        if best < written:
+        if best < written * (1 - _WORTH):
             replaced[node] = new
             inherit(notes, node, new)
             _spread_spans(new, notes, notes.get(node, Note()))
             decisions.append(
                 Decision(
                     "chain_order", True, shown, chain.text(notes),
-                    "fewer flops over the run",
-                    (("flops_as_written", written), ("flops_chosen", best)), span, "real",
+                    "fewer seconds over the run",
+                    (("seconds_as_written", written), ("seconds_chosen", best)), span, "real",
                 )
             )
         else:
@@ -80,7 +88,7 @@ def chain_order(
                 Decision(
                     "chain_order", False, shown, "another order",
                     "the order as written is the cheapest",
-                    (("flops_as_written", written), ("flops_best", best)), span, "real",
+                    (("seconds_as_written", written), ("seconds_best", best)), span, "real",
                 )
             )
     if replaced:
@@ -197,8 +205,11 @@ class _Chain:
         levels: Levels,
         weights: dict[Expr, float],
         costing: Costing,
+        cluster: ClusterSpec,
     ) -> None:
         self.factors = factors
+        self.cluster = cluster
+        self.itemsize = typed(factors[0]).dtype.itemsize
         self.levels = levels
         self.weights = weights
         values = [costing.value(f) for f in factors]
@@ -215,17 +226,21 @@ class _Chain:
         loops = frozenset().union(*self._loops[i : j + 1])
         return max((self.weights[x] for x in loops), default=1.0)
 
-    def _product(self, i: int, k: int, j: int) -> tuple[float, float]:
-        """Return (flops over the run, density) of joining i..k with k+1..j."""
+    def _product(
+        self, i: int, k: int, j: int, da: float, db: float
+    ) -> tuple[float, float]:
+        """Return (seconds over the run, density) of joining i..k with k+1..j."""
         a = (self.shapes[i][0], self.shapes[k][1])
         b = (self.shapes[k + 1][0], self.shapes[j][1])
-        da, db = self._dens[i, k], self._dens[k + 1, j]
-        flops = 2.0 * a[0] * a[1] * b[1] * da * db
         density, _ = specs.result_density("matmul", (a, b), (da, db))
-        return flops * self._weight(i, j), density
+        sparse = da < 1.0 or db < 1.0
+        kept = tuple(d if d < 1.0 else None for d in (da, db, density))
+        size = self.itemsize
+        spec = specs.cost("matmul", (a, b), ((a[0], b[1]),), (size, size, size), kept)
+        return seconds("matmul", spec, sparse, self.cluster) * self._weight(i, j), density
 
     def best(self) -> tuple[float, Expr]:
-        """Return (flops over the run, the product in the best order)."""
+        """Return (seconds over the run, the product in the best order)."""
         n = len(self.factors)
         for i in range(n):
             self._cost[i, i] = 0.0
@@ -235,8 +250,8 @@ class _Chain:
                 j = i + length - 1
                 chosen: tuple[float, float, int] | None = None
                 for k in range(i, j):
-                    flops, density = self._product(i, k, j)
-                    total = flops + self._cost[i, k] + self._cost[k + 1, j]
+                    own, density = self._product(i, k, j, self._dens[i, k], self._dens[k + 1, j])
+                    total = own + self._cost[i, k] + self._cost[k + 1, j]
                     if chosen is None or total < chosen[0]:
                         chosen = (total, density, k)
                 assert chosen is not None
@@ -250,7 +265,7 @@ class _Chain:
         return apply("matmul", self._build(i, k), self._build(k + 1, j))
 
     def cost_as_written(self, node: Expr) -> float:
-        """Return the flops over the run of the order that `node` has."""
+        """Return the seconds over the run of the order that `node` has."""
         position = 0
         total = 0.0
         done: list[tuple[int, int, float]] = []
@@ -260,10 +275,9 @@ class _Chain:
             at, ready = stack.pop()
             if ready:
                 (k1, j, db), (i, k, da) = done.pop(), done.pop()
-                a = (self.shapes[i][0], self.shapes[k][1])
-                b = (self.shapes[k1][0], self.shapes[j][1])
-                total += 2.0 * a[0] * a[1] * b[1] * da * db * self._weight(i, j)
-                density, _ = specs.result_density("matmul", (a, b), (da, db))
+                assert k1 == k + 1
+                own, density = self._product(i, k, j, da, db)
+                total += own
                 done.append((i, j, density))
             elif position < len(remaining) and at is remaining[position]:
                 done.append((position, position, self.density[position]))

@@ -1,0 +1,1 @@
+"""Measurements: ratios against a named opponent in the same run, interleaved."""

@@ -1,0 +1,146 @@
+"""Sessions: where plans run, what they refuse, what they leave behind."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+import lineal as la
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+SMALL = {"driver_bytes": 1000, "block_bytes": 4000}
+
+
+@la.program
+def double(A):
+    return 2 * A, A.sum(axis=0)
+
+
+@la.program
+def gram_loop(A, iters=3):
+    G = np.zeros((A.shape[1], A.shape[1]))
+    for _ in range(iters):
+        G = G + A.T @ A
+    return G
+
+
+def test_dask_results_on_threads() -> None:
+    A = np.arange(2000.0).reshape(500, 4)
+    with la.Session(cluster=la.ClusterSpec(threads=2, **SMALL)) as session:
+        twice, total = double.run(A, session=session, result="dask")
+    assert type(twice).__module__.startswith("dask")
+    assert len(twice.chunks[0]) > 1
+    assert np.array_equal(twice.compute(), 2 * A)
+    assert np.array_equal(np.asarray(total), A.sum(axis=0))
+
+
+def test_dask_results_share_nothing_with_inputs() -> None:
+    A = np.ones((500, 4))
+
+    with la.Session(cluster=la.ClusterSpec(threads=2, **SMALL)) as session:
+        (found,) = (double.run(A, session=session, result="dask")[0],)
+    A[:] = 7
+    assert np.array_equal(found.compute(), np.full((500, 4), 2.0))
+
+
+@pytest.mark.cluster
+def test_dask_results_stay_on_the_workers(client: Client) -> None:
+    A = np.arange(2000.0).reshape(500, 4)
+    spec = la.ClusterSpec(workers=2, threads=1, **SMALL)
+    with la.Session(client, cluster=spec) as session:
+        twice, _ = double.run(A, session=session, result="dask")
+        assert len(twice.chunks[0]) > 1
+        assert np.array_equal(client.compute(twice + 1).result(), 2 * A + 1)
+    assert np.array_equal(client.compute(twice.T).result(), 2 * A.T)
+
+
+def test_an_unknown_result_form_is_refused() -> None:
+    with pytest.raises(la.errors.OptionError, match="'numpy' or 'dask'"):
+        double.run(np.ones((2, 2)), result="cupy")
+
+
+def test_memory_limit_refuses_before_the_run() -> None:
+    A = np.ones((1000, 50))
+    with la.Session(memory_limit=100_000) as session:
+        with pytest.raises(la.errors.MemoryLimitError, match="needs up to"):
+            gram_loop.run(A, session=session)
+        assert session.history == []
+        # Explain still works on a plan that cannot fit.
+        assert "gram_loop" in gram_loop.plan(A, session=session).explain()
+
+
+def test_history_keeps_runs_with_their_plans() -> None:
+    with la.Session() as session:
+        A = np.ones((5, 3))
+        gram_loop.run(A, 2, session=session)
+        gram_loop.run(A, 4, session=session)
+        first, second = session.history
+        assert np.array_equal(first.value, 2 * A.T @ A)
+        assert list(second.iterations.values()) == [4]
+        assert first.plan is second.plan
+        assert "ran in" in second.report()
+
+
+def test_a_closed_session_says_so() -> None:
+    session = la.Session()
+    session.close()
+    with pytest.raises(la.errors.RunError, match="closed"):
+        gram_loop.run(np.ones((3, 2)), session=session)
+
+
+def test_many_threads_share_a_program_and_a_session() -> None:
+    rng = np.random.default_rng(0)
+    inputs = [rng.normal(size=(n + 2, 3)) for n in range(8)]
+    wrong: list[int] = []
+    with la.Session() as session:
+
+        def work(k: int) -> None:
+            for _ in range(5):
+                if not np.allclose(gram_loop.run(inputs[k], session=session),
+                                   gram_loop.python(inputs[k])):
+                    wrong.append(k)
+
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert wrong == []
+
+
+def test_results_are_writable_and_own_their_memory() -> None:
+    @la.program
+    def views(A):
+        return A, A.T, A.T.T, A[0], A.reshape(-1)
+
+    A = np.ones((3, 2))
+    found = views(A)
+    for value in found:
+        value += 1
+    assert np.array_equal(A, np.ones((3, 2)))
+    assert all((value == 2).all() for value in found)
+
+
+def test_plan_of_other_shapes_is_refused() -> None:
+    plan = gram_loop.plan(np.ones((4, 3)))
+    with pytest.raises(la.errors.InputError, match=r"planned for float64\[4, 3\]"):
+        plan.run(np.ones((5, 3)), 3)
+
+
+def test_nan_inputs_run_the_strict_plan() -> None:
+    @la.program
+    def chain(A, B, x):
+        return A @ B @ x
+
+    A, B, x = np.ones((4, 30)), np.ones((30, 40)), np.ones((40, 1))
+    A[0, 0] = np.nan
+    B[3, 3] = np.inf
+    with np.errstate(invalid="ignore"), la.Session() as session:
+        found = chain.run(A, B, x, session=session)
+        assert np.array_equal(found, chain.python(A, B, x), equal_nan=True)
+        assert session.history[-1].plan.logical.algebra == "strict"
