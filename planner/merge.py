@@ -34,12 +34,13 @@ def merge_values(
     merged: dict[str, Any] = {}
     chosen: list[tuple[str, Any, Any]] = []
     for name, (then, other) in pairs.items():
+        then = _seen_where(tracer, then, condition, True, missing)
+        other = _seen_where(tracer, other, condition, False, missing)
+        if then is missing and other is missing:
+            continue
         if then is missing or other is missing:
             merged[name] = _one_sided(condition, then, other, missing)
-            continue
-        then = _sure_where(tracer, then, condition, True)
-        other = _sure_where(tracer, other, condition, False)
-        if same(then, other):
+        elif same(then, other):
             merged[name] = then
         elif isinstance(then, Conflict) or isinstance(other, Conflict):
             merged[name] = then if isinstance(then, Conflict) else other
@@ -63,15 +64,22 @@ def _one_sided(condition: Expr, then: Any, other: Any, missing: object) -> Any:
     return Maybe(value, ((condition, truth),))
 
 
-def _sure_where(tracer: ExpressionTracer, value: Any, condition: Expr, truth: bool) -> Any:
-    """Return `value` without guards that hold anyway where `condition` is `truth`."""
+def _seen_where(
+    tracer: ExpressionTracer, value: Any, condition: Expr, truth: bool, missing: object
+) -> Any:
+    """Return `value` as it is where `condition` is `truth`: sure, missing, or still a Maybe."""
     if not isinstance(value, Maybe):
         return value
     start = len(tracer.known)
     tracer.assume(condition, truth)
-    held = all(tracer.holds(test, outcome) for test, outcome in value.guards)
+    found = [tracer.decided(test) for test, _ in value.guards]
     del tracer.known[start:]
-    return value.value if held else value
+    wanted = [outcome for _, outcome in value.guards]
+    if found == wanted:
+        return value.value
+    if any(f is not None and f is not w for f, w in zip(found, wanted, strict=True)):
+        return missing
+    return value
 
 
 def _both_maybe(
@@ -145,7 +153,7 @@ def _choose_all(
     then_leaves: list[Expr] = []
     other_leaves: list[Expr] = []
     for name, then, other in chosen:
-        if name in _FLAGS:
+        if _is_flag(name):
             # Alone in its node, so that equal flags are one node whatever else is merged.
             sides = [build.lift(unwrap(v)) for v in (then, other)]
             flag = fold_flag(build.choose(condition, sides[:1], sides[1:])[0])
@@ -157,7 +165,7 @@ def _choose_all(
                 other_leaves.append(build.lift(unwrap(b)))
     results = list(build.choose(condition, then_leaves, other_leaves)) if then_leaves else []
     for name, then, other in chosen:
-        if name in _FLAGS:
+        if _is_flag(name):
             continue
         new: list[Any] = []
         for a, b in zip(leaves(then), leaves(other), strict=True):
@@ -174,7 +182,8 @@ def _choose_all(
         merged[name] = refill(then, new)
 
 
-_FLAGS = ("@exit", "@break")
+def _is_flag(name: str) -> bool:
+    return name in ("@exit", "@break") or name.startswith("@taken")
 
 
 def fold_flag(expr: Expr) -> Expr:
@@ -188,5 +197,7 @@ def fold_flag(expr: Expr) -> Expr:
             if then.attr("value") is True and other.attr("value") is False:
                 return condition
             if then.attr("value") is False and other.attr("value") is True:
+                if condition.op == "py.not":
+                    return condition.inputs[0]
                 return make("py.not", [condition])
     return expr

@@ -12,6 +12,7 @@ import inspect
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from lineal.planner import build, functions
 from lineal.planner.bindings import Arr, Conflict, ListValue, Maybe, Rng, leaves, same, storages, unwrap
 from lineal.planner.expr import Expr, make
 from lineal.planner.infer import RNG, typed
-from lineal.planner.liveness import contains
+from lineal.planner.liveness import contains, reads
 from lineal.planner.logical import Leaf, Logical, Note, Tree
 from lineal.planner.merge import merge_values
 from lineal.planner.outside import Outside, Read
@@ -39,6 +40,7 @@ from lineal.planner.trace_loop import LoopTracer
 from lineal.planner.types import Facts, Type
 
 _LEAVES = (ast.Break, ast.Continue, ast.Return)
+_NESTED = 16  # branches that may nest before the rest of a chain starts a new branch
 _STATEMENT_HINTS: dict[type[ast.stmt], tuple[str, str]] = {
     ast.With: ("with", "do it outside the program"),
     ast.Try: ("try", "test the condition with if"),
@@ -211,22 +213,50 @@ class Tracer(LoopTracer, ExpressionTracer):
     # -- statements ----------------------------------------------------------------------
 
     def block(self, statements: list[ast.stmt]) -> None:
-        """Run statements in order; what follows a possible exit runs under its flag."""
-        for position, statement in enumerate(statements):
+        """Run statements in order; what follows a possible exit runs under its flag.
+
+        The rest of a block nests one level deeper at each possible exit, so it is cut into
+        parts of `_NESTED` exits: after a part, the flag stands for all exits before it.
+        """
+        position = 0
+        while position < len(statements):
+            statement = statements[position]
+            position += 1
             self.statement(statement)
             if not contains(statement, _LEAVES):
                 continue
-            flag = self.frame.env.get("@exit", False)
-            if flag is False:
-                continue
-            if flag is True:
-                return
-            rest = statements[position + 1 :]
-            if rest:
-                live = self.frame.live.after[id(rest[-1])]
+            while position < len(statements):
+                flag = self.frame.env.get("@exit", False)
+                if flag is False:
+                    break
+                if flag is True:
+                    return
+                part = self._part(statements[position:])
+                position += len(part)
+                live = self.frame.live.after[id(part[-1])]
                 running = build.apply("py.not", flag.expr)
-                self.fork(running, lambda: self.block(rest), lambda: None, live, rest[0])
-            return
+                self.fork(
+                    running, partial(self._go_on, part), self._gone, live, part[0]
+                )
+
+    def _go_on(self, part: list[ast.stmt]) -> None:
+        env = self.frame.env
+        env["@exit"] = False
+        if "@break" in env:
+            env["@break"] = False
+        self.block(part)
+
+    def _gone(self) -> None:
+        self.frame.env["@exit"] = True
+
+    @staticmethod
+    def _part(rest: list[ast.stmt]) -> list[ast.stmt]:
+        exits = 0
+        for count, statement in enumerate(rest, 1):
+            exits += contains(statement, _LEAVES)
+            if exits == _NESTED:
+                return rest[:count]
+        return rest
 
     def statement(self, s: ast.stmt) -> None:
         method = getattr(self, f"_do_{type(s).__name__}", None)
@@ -400,17 +430,27 @@ class Tracer(LoopTracer, ExpressionTracer):
         self.frame.env["@exit"] = True
 
     def _do_If(self, s: ast.If) -> None:
-        # An elif chain is taken link by link, then merged from the last link back.
-        live = self.frame.live.after[id(s)]
+        self._chain(s, self.frame.live.after[id(s)])
+
+    def _chain(self, first: ast.If, live: frozenset[str]) -> None:
+        """Take an elif chain link by link, then merge from the last link back.
+
+        Each link nests in the one before, so after `_NESTED` links the others go into a branch
+        of their own, under the condition that none was taken.
+        """
+        mark = f"@taken:{first.lineno}"
         start = len(self.known)
         taken: list[tuple[Expr, dict[str, Any], dict[str, Expr], ast.If]] = []
-        link: ast.If = s
+        link = first
+        rest: ast.If | None = None
+        self.frame.env[mark] = False
         while True:
             condition = self.condition(link.test)
             if isinstance(condition, Expr):
                 env, state = dict(self.frame.env), dict(self.state)
                 known = len(self.known)
                 self.assume(condition, True)
+                self.frame.env[mark] = True
                 self.block(link.body)
                 del self.known[known:]
                 taken.append((condition, self.frame.env, self.state, link))
@@ -421,12 +461,21 @@ class Tracer(LoopTracer, ExpressionTracer):
                 break
             if len(link.orelse) == 1 and isinstance(link.orelse[0], ast.If):
                 link = link.orelse[0]
+                if len(taken) == _NESTED:
+                    rest = link
+                    break
                 continue
             self.block(link.orelse)
             break
         del self.known[start:]
+        if rest is not None:
+            live |= reads(rest)
         for condition, env, state, place in reversed(taken):
             self.merge(condition, env, state, live, place)
+        done = self.frame.env.pop(mark)
+        if rest is not None:
+            none = build.apply("py.not", unwrap(done))
+            self.fork(none, partial(self._chain, rest, live), lambda: None, live, rest)
 
     def fork(
         self,

@@ -288,13 +288,13 @@ class ExpressionTracer(build.Context):
 
     def holds(self, condition: Expr, truth: bool) -> bool:
         """Tell whether `condition` is known to be `truth` where we are."""
-        decided = self._decided(condition)
+        decided = self.decided(condition)
         if decided is not None:
             return decided is truth
         found = self.try_static(condition)
         return found is not None and bool(found[0]) is truth
 
-    def _decided(self, condition: Expr) -> bool | None:
+    def decided(self, condition: Expr) -> bool | None:
         """Return what the known conditions say of `condition`, None if nothing."""
         known = dict(reversed(self.known))
         values: dict[Expr, bool | None] = {}
@@ -526,7 +526,7 @@ class ExpressionTracer(build.Context):
         with self.at(node, {self._shown(node): value}):
             condition = self.truth(value)
             if isinstance(condition, Expr):
-                decided = self._decided(condition)
+                decided = self.decided(condition)
                 if decided is not None:
                     return decided
                 found = self.try_static(condition)

@@ -90,7 +90,7 @@ class LoopTracer(ExpressionTracer):
             )
 
         # Whether an open range runs is asked only where it matters: a plan then serves both.
-        runs = static is not None or self._decided(self._ran(trip_expr)) is True
+        runs = static is not None or self.decided(self._ran(trip_expr)) is True
         head = Head(trip_expr, index, s.target.id, None, runs)
         self._loop(s, head, env, peels=0)
 
