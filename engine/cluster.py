@@ -6,18 +6,33 @@ Blocked jobs become low-level Dask graphs; futures hold the results until they a
 from __future__ import annotations
 
 import contextlib
+import importlib
+import secrets
 import threading
 import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from lineal.engine.blocked.graph import Foreign, Job, Jobs, Pending, execute
+from lineal.engine.blocked.graph import (
+    Finding,
+    Foreign,
+    Job,
+    Jobs,
+    Modes,
+    Pending,
+    error_modes,
+    execute,
+    watched,
+)
 from lineal.errors import RunError
 from lineal.planner.cluster import ClusterSpec
 
 SHIP_BYTES = 8 * 2**20
 """Data is sent in graphs of about this size, so that the scheduler is never blocked for long."""
+
+NEEDED = "lineal.engine.blocked.tasks"
+"""The module that workers have to have."""
 
 _config_lock = threading.Lock()
 
@@ -42,8 +57,11 @@ class ClusterExecutor:
         self.grave: deque[Any] = deque()
         self.pendings: weakref.WeakSet[Pending] = weakref.WeakSet()
         self._futures: dict[Any, Any] = {}
+        self._topic = f"lineal-{secrets.token_hex(8)}"
+        self._events = 0
         self._check()
         workers = _workers(client)
+        self._probe()
         self.workers = max(len(workers), 1)
         self.threads = max((int(w.get("nthreads", 1)) for w in workers.values()), default=1)
 
@@ -54,13 +72,25 @@ class ClusterExecutor:
                 hint="make a new Client and a new Session",
             )
 
+    def _probe(self) -> None:
+        """Let every worker import what tasks need; a task that cannot be read would hang."""
+        with self._clear_errors():
+            found = self.client.run(importlib.import_module, NEEDED, on_error="return")
+        for address, answer in found.items():
+            if isinstance(answer, Exception):
+                raise RunError(
+                    f"the worker at {address} cannot import {NEEDED}: {answer}",
+                    hint="install the same version of lineal on the workers",
+                )
+
     def submit(self, jobs: Jobs, keep: Sequence[Any]) -> None:
         """Send `jobs` as one graph (after the data it carries); returns at once."""
         self._check()
         wanted = set(keep)
         carried = {k: j for k, j in jobs.items() if isinstance(j, Job) and j.data}
         shipped = self._ship(carried)
-        rest = {k: _task(k, j) for k, j in jobs.items() if k not in carried}
+        modes = error_modes()
+        rest = {k: _task(k, j, modes, self._topic) for k, j in jobs.items() if k not in carried}
         outputs = [key for key in rest if key in wanted]
         if rest:
             self._futures.update(self._send(rest, outputs))
@@ -80,7 +110,7 @@ class ClusterExecutor:
             if group and size + bytes_here > SHIP_BYTES:
                 futures.update(self._send(group, list(group)))
                 group, size = {}, 0
-            group[key] = _task(key, job)
+            group[key] = _task(key, job, (), "")
             size += bytes_here
         if group:
             futures.update(self._send(group, list(group)))
@@ -118,6 +148,15 @@ class ClusterExecutor:
         """Give results back; the scheduler forgets them and what only they needed."""
         for key in keys:
             self._futures.pop(key, None)
+
+    def findings(self) -> set[Finding]:
+        """Ask the scheduler for the findings since the last time: one round trip."""
+        self._check()
+        with self._clear_errors():
+            events = self.client.get_events(self._topic)
+        fresh = events[self._events :]
+        self._events = len(events)
+        return {(kind, note) for _, event in fresh for kind, note in _pairs(event)}
 
     def sees_file(self, path: str, size: int, mtime_ns: int) -> bool:
         """Ask every worker whether it finds the file with this size and time of change."""
@@ -173,6 +212,12 @@ def _workers(client: Any) -> dict[str, Any]:
     return dict(info.get("workers", {}))
 
 
+def _pairs(event: Any) -> list[Finding]:
+    """Return the findings in an event: newer versions wrap what a worker logs in a dict."""
+    content = event.get("msg", ()) if isinstance(event, dict) else event
+    return [(str(kind), str(note)) for kind, note in content]
+
+
 def _operator(error: Any) -> str:
     """Return the operator that a task's key names (lineal-<program>-<%name>-<op>-...)."""
     key = str(getattr(error, "task", ""))
@@ -192,22 +237,31 @@ def _file_state(path: str) -> tuple[int, int] | None:
     return (state.st_size, state.st_mtime_ns)
 
 
-def run_job(program: Any, *values: Any) -> Any:
-    """Run one job on a worker, with native threads limited: the worker has its own threads."""
+def run_job(program: Any, modes: Modes, topic: str, *values: Any) -> Any:
+    """Run one job on a worker, with native threads limited: the worker has its own threads.
+
+    Floating-point findings are rare; they go to the scheduler's event log, ahead of the message
+    that the task is done.
+    """
     from lineal.engine.threads import native
 
     with native.one_thread():
-        return execute(program, *values)
+        result, found = watched(program, modes, values)
+    if found:
+        from distributed import get_worker
+
+        get_worker().log_event(topic, sorted(found))
+    return result
 
 
-def _task(key: Any, job: Job | Foreign) -> Any:
+def _task(key: Any, job: Job | Foreign, modes: Modes, topic: str) -> Any:
     from dask._task_spec import Task, TaskRef
 
     if isinstance(job, Foreign):
         return job.task
     if job.data:
         return Task(key, execute, job.program)
-    return Task(key, run_job, job.program, *[TaskRef(dep) for dep in job.deps])
+    return Task(key, run_job, job.program, modes, topic, *[TaskRef(dep) for dep in job.deps])
 
 
 def _expression(graph: dict[Any, Any]) -> Any:
@@ -275,7 +329,9 @@ def cluster_spec(client: Any, memory_limit: int | None = None) -> ClusterSpec:
     """
     workers = _workers(client)
     if not workers:
-        raise RunError("the cluster has no workers", hint="wait for them: client.wait_for_workers(1)")
+        raise RunError(
+            "the cluster has no workers", hint="wait for them: client.wait_for_workers(1)"
+        )
     limits = [int(w.get("memory_limit") or 0) for w in workers.values()]
     memory = min((m for m in limits if m > 0), default=0) or 4 * 2**30
     return ClusterSpec(

@@ -15,8 +15,9 @@ import numpy as np
 
 from lineal.errors import LinealError, Span
 from lineal.engine.progress import Progress
+from lineal.engine.reuse import in_place
 from lineal.kernels import registry
-from lineal.planner.plan import Block, PhysicalPlan, Step, Value
+from lineal.planner.plan import Block, PhysicalPlan, Step, Value, steps_of
 
 Slots = list[Any]
 Instruction = tuple[Callable[[Slots], None], Step]
@@ -28,6 +29,7 @@ class BlockRuntime(Protocol):
     def run(self, step: Step, operands: list[Any]) -> tuple[Any, ...]: ...
     def adopt(self, value: Any, planned: Value) -> Any: ...
     def fetch(self, value: Any) -> Any: ...
+    def findings(self) -> list[tuple[str, Step]]: ...
     def end_iteration(self, live: list[Any]) -> None: ...
 
 
@@ -91,6 +93,9 @@ class Executable:
             if fetch and runtime is not None and hasattr(value, "splits"):
                 value = runtime.fetch(value)
             results.append(value)
+        if runtime is not None:
+            for kind, step in runtime.findings():
+                run.note(kind, step)
         return results, run.trace
 
     # -- compilation ---------------------------------------------------------------------
@@ -120,6 +125,9 @@ class Executable:
                 outputs=[self._at(v.name) for v in step.outputs],
                 frees=[self._at(n) for n in step.frees],
                 blocks=[then, other],
+                passed_on=sorted(
+                    {self._at(n) for b in step.blocks for n in b.results if n in _names_in((b,))}
+                ),
             )
         return (self._plain(step), step)
 
@@ -127,6 +135,8 @@ class Executable:
         params = [self._at(n) for n in step.params]
         test, body = (self._block(b) for b in step.blocks)
         inner = set(_names_in(step.blocks)) | set(step.params)
+        own = _names_in(step.blocks[1:])
+        read_inside = _read_in(step.blocks)
         results = {v.name for v in step.outputs}
         return ControlStep(
             step,
@@ -137,6 +147,10 @@ class Executable:
             params=params,
             resets=[self._at(k) for k in _onces_of(step, step.depth)],
             clears=sorted(self._at(n) for n in inner - results),
+            # A slot that has handed its value on must not keep it alive: storage is reused only
+            # where nothing else refers to it.
+            passed_on=sorted({self._at(n) for n in step.blocks[1].results if n in own}),
+            early=[self._at(n) for n in step.frees if n in step.inputs and n not in read_inside],
         )
 
     def _plain(self, step: Step) -> Callable[[Slots], None]:
@@ -147,6 +161,10 @@ class Executable:
         if step.op in ("scatter", "gather") or any(v.place == "blocked" for v in touched):
             return _blocked(step, ins, outs, frees)
         sparse = any(v.storage == "sparse" for v in touched)
+        if not sparse and not self.blocked and step.reuses and len(outs) == 1:
+            reusing = in_place(step, self._types, ins, outs[0], frees)
+            if reusing is not None:
+                return reusing
         kernel = registry.bind(step.op, step.attrs, sparse, step.outputs[0].storage)
         return (_fetching if self.blocked else _call)(kernel, ins, outs, frees)
 
@@ -179,6 +197,8 @@ class ControlStep:
     params: list[int] = field(default_factory=list)
     resets: list[int] = field(default_factory=list)
     clears: list[int] = field(default_factory=list)
+    passed_on: list[int] = field(default_factory=list)
+    early: list[int] = field(default_factory=list)
 
     @property
     def label(self) -> str:
@@ -279,7 +299,10 @@ class _Run:
 
     def found(self, kind: str, flag: int) -> None:
         """Take a floating-point finding of the running step (np.errstate's call mode)."""
-        step = self.step
+        self.note(kind, self.step)
+
+    def note(self, kind: str, step: Step | None) -> None:
+        """Record a floating-point finding of `step`, to be told once per source line."""
         op = step.op if step is not None else ""
         span = step.spans[0] if step is not None and step.spans else Span("<program>", 0)
         self.trace.findings.setdefault((f"{kind} encountered in {op}", span.file, span.line))
@@ -318,6 +341,8 @@ class _Run:
         block = item.blocks[0] if self._value(item.inputs[0]) else item.blocks[1]
         self.execute(block)
         values = [slots[at] if at >= 0 else None for at in block.results]
+        for at in item.passed_on:
+            slots[at] = None
         for at, value in zip(item.outputs, values, strict=True):
             slots[at] = value
         for at in item.frees:
@@ -330,18 +355,24 @@ class _Run:
             slots[at] = None
         carried = item.params[1:]
         values = [slots[at] if at >= 0 else None for at in item.inputs[1:]]
+        for at in item.early:
+            slots[at] = None
         counter = item.params[0]
         test, body = item.blocks
         k = 0
         while trip is None or k < trip:
             slots[counter] = k
-            for at, value in zip(carried, values, strict=True):
-                slots[at] = value
+            while values:  # no second reference stays here
+                slots[carried[len(values) - 1]] = values[-1]
+                values.pop()
             self.execute(test)
             if not self._value(test.results[0]):
+                values = [slots[at] for at in carried]
                 break
             self.execute(body)
             values = [slots[at] if at >= 0 else None for at in body.results]
+            for at in item.passed_on:
+                slots[at] = None
             k += 1
             if self.runtime is not None:
                 self.runtime.end_iteration([v for v in values if hasattr(v, "splits")])
@@ -375,6 +406,18 @@ def _names_in(blocks: tuple[Block, ...]) -> list[str]:
             found.extend(v.name for v in step.outputs)
             found.extend(step.params)
             stack.extend(step.blocks)
+    return found
+
+
+def _read_in(blocks: tuple[Block, ...]) -> set[str]:
+    """Return the names that steps of `blocks`, hoisted ones included, read."""
+    found: set[str] = set()
+    for block in blocks:
+        found.update(block.results)
+        for step in steps_of(block):
+            found.update(step.inputs)
+            for inner in step.blocks:
+                found.update(inner.results)
     return found
 
 

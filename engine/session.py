@@ -161,7 +161,7 @@ class Session:
             with self._lock:
                 if self._executor is None:
                     self._executor = executor_for(self._client, self.cluster)
-        runtime = BlockedRuntime(self._executor, self.cluster)
+        runtime = BlockedRuntime(self._executor, self.cluster, plan.physical.name)
         try:
             if result == "numpy":
                 return executable.run(values, runtime, progress=self._progress)

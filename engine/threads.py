@@ -12,7 +12,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from lineal.engine.blocked.graph import Foreign, Job, Jobs, Pending, execute
+from lineal.engine.blocked.graph import (
+    Finding,
+    Foreign,
+    Job,
+    Jobs,
+    Pending,
+    error_modes,
+    watched,
+)
 
 
 class _Native:
@@ -68,6 +76,7 @@ class ThreadExecutor:
         self.pendings: weakref.WeakSet[Pending] = weakref.WeakSet()
         self.peak_live = 0
         """Largest number of results that were held at a time (for tests of memory use)."""
+        self.found: set[Finding] = set()
         self._results: dict[Any, Any] = {}
         self._failed: dict[Any, BaseException] = {}
         self._pool: ThreadPoolExecutor | None = None
@@ -114,6 +123,11 @@ class ThreadExecutor:
             self._results.pop(key, None)
             self._failed.pop(key, None)
 
+    def findings(self) -> set[Finding]:
+        """Return the floating-point findings so far, and forget them."""
+        found, self.found = self.found, set()
+        return found
+
     def sees_file(self, path: str, size: int, mtime_ns: int) -> bool:
         """True: it is this process."""
         return True
@@ -148,6 +162,7 @@ class _Run:
             for dep in queued:
                 self.dependents.setdefault(dep, []).append(key)
         self.order = _depth_first(jobs, keep)
+        self.modes = error_modes()
         self.error: BaseException | None = None
         self.failed_at = -1
         self.running = 0
@@ -158,7 +173,11 @@ class _Run:
         job = self.jobs[key]
         if isinstance(job, Foreign):
             return job.task({dep: self.results[dep] for dep in job.deps})
-        return execute(job.program, *[self.results[dep] for dep in job.deps])
+        values = [self.results[dep] for dep in job.deps]
+        result, found = watched(job.program, self.modes, values)
+        if found:
+            self.executor.found.update(found)
+        return result
 
     def finish(self, key: Any, value: Any) -> list[Any]:
         """Store a result, drop what only it needed, return the jobs that are ready now."""
@@ -192,7 +211,7 @@ class _Run:
                     while ready and self.running < self.executor.threads and self.error is None:
                         _, key = heapq.heappop(ready)
                         self.running += 1
-                        # a copy of the context: np.errstate holds in the threads as well
+                        # a copy of the context: context variables hold in the threads as well
                         pool.submit(contextvars.copy_context().run, self._work, key, ready)
                     if self.error is not None and not self.running:
                         raise self.error

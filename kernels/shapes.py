@@ -111,6 +111,23 @@ def bind_getitem(attrs: dict[str, Any]) -> Callable[..., Any]:
     return bound
 
 
+def bind_assign(attrs: dict[str, Any]) -> Callable[..., Any]:
+    """Return `setitem` that writes into `x` itself and returns it, for an `x` nobody else holds."""
+    fixed, holes = _template(attrs["spec"])
+
+    def bound(x: Any, v: Any, *values: Any) -> Any:
+        index = fixed
+        if holes:
+            filled = list(fixed)
+            for at, k in holes:
+                filled[at] = values[k]
+            index = tuple(filled)
+        x[index] = v
+        return x
+
+    return bound
+
+
 def bind_setitem(attrs: dict[str, Any]) -> Callable[..., Any]:
     """Return `setitem` with the index template built once."""
     fixed, holes = _template(attrs["spec"])

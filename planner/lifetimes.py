@@ -15,32 +15,41 @@ def with_lifetimes(body: Block) -> Block:
     A value that a block's own steps make dies after its last use in that block.  A hoisted value
     dies with the loop that it was hoisted out of.
     """
-    done, _, hoisted = _block(body, frozenset(body.results))
+    done, _, hoisted = _block(body, frozenset(body.results), frozenset())
     if any(hoisted.values()):
         raise AssertionError(f"hoisted values without a loop: {hoisted}")
     return done
 
 
-def _block(block: Block, live: Names) -> tuple[Block, Names, dict[int, list[str]]]:
-    """Return (block, names it uses from outside or inside, hoisted names by level)."""
+def _block(
+    block: Block, live: Names, mortal: Names
+) -> tuple[Block, Names, dict[int, list[str]]]:
+    """Return (block, names it uses from outside or inside, hoisted names by level).
+
+    `mortal` are names from outside that nobody reads once this block has finished.
+    """
     hoisted: dict[int, list[str]] = {}
     used: set[str] = set(live)
     steps: list[Step] = []
     mine = {v.name for s in block.steps for v in s.outputs}
     for step in reversed(block.steps):
-        done, uses, inner = _step(step)
+        dying = frozenset(n for n in mine | mortal if n not in used)
+        done, uses, inner = _step(step, dying)
         for level, names in inner.items():
             hoisted.setdefault(level, []).extend(names)
         made = [v.name for v in step.outputs]
         frees = [*done.frees, *(n for n in made if n not in used)]
         frees += [n for n in sorted(uses, key=_order) if n in mine and n not in used]
-        steps.append(replace(done, frees=tuple(dict.fromkeys(frees))))
+        reuses = tuple(n for n in dict.fromkeys(step.inputs) if n in dying)
+        if step.blocks:
+            reuses = ()
+        steps.append(replace(done, frees=tuple(dict.fromkeys(frees)), reuses=reuses))
         used |= uses
     onces: list[Once] = []
     for once in block.once:
         members: list[Step] = []
         for step in once.steps:
-            done, uses, inner = _step(step)
+            done, uses, inner = _step(step, frozenset())
             for level, names in inner.items():
                 hoisted.setdefault(level, []).extend(names)
             hoisted.setdefault(once.level, []).extend(v.name for v in step.outputs)
@@ -50,7 +59,7 @@ def _block(block: Block, live: Names) -> tuple[Block, Names, dict[int, list[str]
     return Block(tuple(reversed(steps)), block.results, tuple(onces)), frozenset(used), hoisted
 
 
-def _step(step: Step) -> tuple[Step, Names, dict[int, list[str]]]:
+def _step(step: Step, dying: Names) -> tuple[Step, Names, dict[int, list[str]]]:
     uses = {name for name in step.inputs if name}
     if not step.blocks:
         return step, frozenset(uses), {}
@@ -58,8 +67,11 @@ def _step(step: Step) -> tuple[Step, Names, dict[int, list[str]]]:
     blocks: list[Block] = []
     if step.op == "loop":
         test, body = step.blocks
-        body, body_uses, from_body = _block(body, frozenset(n for n in body.results if n))
-        test, test_uses, from_test = _block(test, body_uses | frozenset(test.results))
+        params = frozenset(step.params[1:])
+        body, body_uses, from_body = _block(body, frozenset(n for n in body.results if n), params)
+        test, test_uses, from_test = _block(
+            test, body_uses | frozenset(test.results), frozenset()
+        )
         blocks = [test, body]
         uses |= body_uses | test_uses
         for found in (from_test, from_body):
@@ -67,7 +79,8 @@ def _step(step: Step) -> tuple[Step, Names, dict[int, list[str]]]:
                 hoisted.setdefault(level, []).extend(names)
     else:
         for block in step.blocks:
-            done, block_uses, found = _block(block, frozenset(n for n in block.results if n))
+            results = frozenset(n for n in block.results if n)
+            done, block_uses, found = _block(block, results, dying)
             blocks.append(done)
             uses |= block_uses
             for level, names in found.items():

@@ -64,7 +64,8 @@ class Step:
     """One operation of the plan.
 
     `op` and `attrs` are the logical operation's (see `lineal.planner.ops`); `inputs` are value
-    names; `outputs` has one Value per result.  `frees` are the values that die with this step.
+    names; `outputs` has one Value per result.  `frees` are the values that die with this step;
+    `reuses` the inputs whose storage it may take over, if nothing else holds it.
 
     Control steps hold blocks:
       loop: `params` are the carried names (first the iteration counter), `inputs` = trip count
@@ -85,6 +86,7 @@ class Step:
     inputs: tuple[str, ...]
     outputs: tuple[Value, ...]
     frees: tuple[str, ...] = ()
+    reuses: tuple[str, ...] = ()
     params: tuple[str, ...] = ()
     blocks: tuple[Block, ...] = ()
     flops: float = 0.0

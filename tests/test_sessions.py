@@ -144,3 +144,35 @@ def test_nan_inputs_run_the_strict_plan() -> None:
         found = chain.run(A, B, x, session=session)
         assert np.array_equal(found, chain.python(A, B, x), equal_nan=True)
         assert session.history[-1].plan.logical.algebra == "strict"
+
+
+def test_warnings_of_blocked_steps_are_told_with_the_line() -> None:
+    @la.program
+    def logs(A):
+        return np.log(A).sum()
+
+    A = np.ones((500, 4))
+    A[3, 3] = 0.0
+    with la.Session(cluster=la.ClusterSpec(threads=2, **SMALL)) as session:
+        with pytest.warns(RuntimeWarning, match="divide by zero") as told:
+            found = logs.run(A, session=session)
+    assert found == -np.inf
+    assert [w.filename == __file__ for w in told] == [True]
+
+
+def test_storage_is_reused_only_where_nobody_else_holds_it() -> None:
+    @la.program
+    def shared(A, iters):
+        B = A.copy()
+        C, D = B, B.T
+        for i in range(iters):
+            B = B.copy() if i == 3 else B
+            E = B * 2
+            E[0] = 1
+            B = E
+        return B, C, D
+
+    A = np.arange(6.0).reshape(2, 3)
+    for k, want in enumerate(shared.python(A, 5)):
+        assert np.array_equal(shared(A, 5)[k], want)
+    assert np.array_equal(A, np.arange(6.0).reshape(2, 3))

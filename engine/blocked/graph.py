@@ -13,6 +13,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 Key = str
 
 FUSE_LIMIT = 32
@@ -79,26 +81,57 @@ class Foreign:
 Jobs = dict[Any, "Job | Foreign"]
 
 
+Modes = tuple[tuple[str, str], ...]
+"""np.geterr() of the thread that submits: what to do on divide, over, under, invalid."""
+
+Finding = tuple[str, str]
+"""A floating-point finding: its kind ("divide by zero", ...) and the note of the call."""
+
+
+def error_modes() -> Modes:
+    """Return np.geterr() as it is here, for tasks that run elsewhere."""
+    return tuple(sorted(np.geterr().items()))
+
+
 def execute(program: tuple[Call, ...], *values: Any) -> Any:
-    """Run a job's calls; an error gets the failing call's note attached."""
+    """Run a job's calls under this thread's np.errstate."""
+    return watched(program, error_modes(), values)[0]
+
+
+def watched(
+    program: tuple[Call, ...], modes: Modes, values: Sequence[Any]
+) -> tuple[Any, set[Finding]]:
+    """Run a job's calls; return the last one's result and the floating-point findings.
+
+    Findings that `modes` would warn of or call back for are collected instead, so that the driver
+    can report them with the user's line; "raise" raises.  An error gets the failing call's note.
+    """
     results: list[Any] = []
-    for note, function, template in program:
-        args = [
-            values[item.index]
-            if type(item) is Slot
-            else results[item.index]
-            if type(item) is Local
-            else item
-            for item in template
-        ]
-        try:
-            results.append(function(*args))
-        except Exception as error:
-            if note:
-                error.add_note(note)
-            raise
-        del args
-    return results[-1]
+    found: set[Finding] = set()
+    note = ""
+
+    def take(kind: str, flag: int) -> None:
+        found.add((kind, note))
+
+    collected = {k: v if v in ("ignore", "raise") else "call" for k, v in modes}
+    with np.errstate(call=take, **collected):  # type: ignore[call-overload]
+        for note, function, template in program:
+            args = [
+                values[item.index]
+                if type(item) is Slot
+                else results[item.index]
+                if type(item) is Local
+                else item
+                for item in template
+            ]
+            try:
+                results.append(function(*args))
+            except Exception as error:
+                if note:
+                    error.add_note(note)
+                raise
+            del args
+    return results[-1], found
 
 
 class Executor(Protocol):
@@ -118,11 +151,17 @@ class Executor(Protocol):
     def gather(self, keys: Sequence[Any]) -> list[Any]:
         """Return kept results, waiting for them; raises the error of a failed job."""
 
+    def handle(self, key: Any) -> Any:
+        """Return what stands for a kept result outside a run: a future, or the value."""
+
     def wait(self, keys: Sequence[Any]) -> None:
         """Wait until kept results exist, without fetching them."""
 
     def release(self, keys: Iterable[Any]) -> None:
         """Forget kept results; unknown keys are ignored."""
+
+    def findings(self) -> set[Finding]:
+        """Return the floating-point findings of all jobs done so far, and forget them."""
 
     def sees_file(self, path: str, size: int, mtime_ns: int) -> bool:
         """Tell whether every worker reads this very file under the same path."""

@@ -15,12 +15,14 @@ from lineal.engine.blocked import assemble, inputs, tasks
 from lineal.engine.blocked.graph import (
     Block,
     Executor,
+    Finding,
     Foreign,
     Job,
     Pending,
     deliver,
-    execute,
+    error_modes,
     finish_here,
+    watched,
 )
 from lineal.engine.blocked.grid import BlockedArray, Context, NoBlockedForm, nbytes, places, region
 from lineal.engine.blocked.table import lower
@@ -101,6 +103,8 @@ class BlockedRuntime:
         self._under_way: deque[list[Any]] = deque()
         self._flushed = False
         self._temporary: set[Any] = set()
+        self._steps: dict[str, Step] = {}
+        self._found_here: set[Finding] = set()
         self._lineage_tasks = 0
         self._lineage_bytes = 0
         self.flushes: list[int] = []
@@ -115,6 +119,7 @@ class BlockedRuntime:
         operands of further blocked steps as they are.
         """
         note = note_of(step)
+        self._steps.setdefault(note, step)
         name = step.outputs[0].name if step.outputs else ""
         label = f"{self.program}-{name}-{step.op}"
         ctx = Context(self._pending, self.fetch, label, note)
@@ -249,7 +254,9 @@ class BlockedRuntime:
         self.executor.release([dep for dep in needed if dep not in keys and dep in self._temporary])
         self._temporary.difference_update(needed)
         for key, job in joined.items():
-            parts[key] = execute(job.program, *[parts[dep] for dep in job.deps])
+            values = [parts[dep] for dep in job.deps]
+            parts[key], found = watched(job.program, error_modes(), values)
+            self._found_here |= found
         return [parts[key] for key in keys]
 
     def _live_wanted(self) -> list[BlockedArray]:
@@ -364,6 +371,16 @@ class BlockedRuntime:
         self.flush()
         self._lineage_tasks = self._lineage_bytes = 0
         self._flushed = False  # the next iteration has its own graph
+
+    def findings(self) -> list[tuple[str, Step | None]]:
+        """Return the floating-point findings of the tasks done so far and the steps they arose in.
+
+        Kinds are NumPy's words ("divide by zero", "invalid value", ...), each step's once.  One
+        round trip on a cluster; call it at the end of a run, before `close`.
+        """
+        found = self.executor.findings() | self._found_here
+        self._found_here.clear()
+        return [(kind, self._steps.get(note)) for kind, note in sorted(found)]
 
     def close(self) -> None:
         """Drop everything queued and release what died; living results stay with their owners."""

@@ -199,19 +199,39 @@ def test_dask_arrays_are_used_block_by_block(client: Any) -> None:
 
 def test_native_threads_are_limited_on_workers_i7(client: Any) -> None:
     """pains-I7: inside a task BLAS has one thread."""
+    from threadpoolctl import threadpool_info
+
     from lineal.engine.blocked.graph import Job
 
     executor = ClusterExecutor(client)
-    jobs: Any = {"lineal-t-info-0": Job((("", blas_threads, ()),), (), False, False)}
+    jobs: Any = {"lineal-t-info-0": Job((("", threadpool_info, ()),), (), False, False)}
     executor.submit(jobs, list(jobs))
-    assert executor.gather(list(jobs)) == [{1}]
+    (info,) = executor.gather(list(jobs))
+    assert {p["num_threads"] for p in info if p["user_api"] == "blas"} == {1}
     executor.close()
 
 
-def blas_threads() -> set[int]:
-    from threadpoolctl import threadpool_info
+def test_floating_point_findings_come_home(client: Any) -> None:
+    rt = make(client)
+    x = np.array([[1.0], [0.0], [2.0]])
+    a = rt.adopt(x, value_of("%0", x, ((1, 1, 1), (1,))))
+    step = step_of("reciprocal", {}, 1, [x], text="y = 1 / x")
+    (y,) = rt.run(step, [a])
+    rt.fetch(y)
+    assert rt.findings() == [("divide by zero", step)]
+    assert rt.findings() == []
+    (y,) = rt.run(step, [a])
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        rt.fetch(y)
+    rt.close()
 
-    return {p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"}
+
+def test_workers_without_the_package_are_told(client: Any, monkeypatch: Any) -> None:
+    import lineal.engine.cluster as module
+
+    monkeypatch.setattr(module, "NEEDED", "lineal.not_there")
+    with pytest.raises(RunError, match="cannot import"):
+        ClusterExecutor(client)
 
 
 def test_shipped_input_survives_a_worker(client: Any) -> None:

@@ -325,3 +325,19 @@ def test_two_runs_share_an_executor() -> None:
     c = second.adopt(x, value_of("%0", x, ((2, 2), (2,))))
     same(second.fetch(c), x)
     same(first.fetch(b), x + 1)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_floating_point_findings_name_their_step(threads: int) -> None:
+    rt = runtime(threads)
+    x = np.array([[1.0], [0.0], [2.0]])
+    a = rt.adopt(x, value_of("%0", x, ((1, 1, 1), (1,))))
+    step = step_of("reciprocal", {}, 1, [x], text="y = 1 / x")
+    (y,) = rt.run(step, [a])
+    rt.fetch(y)
+    assert rt.findings() == [("divide by zero", step)]
+    assert rt.findings() == []
+    (y,) = rt.run(step, [a])
+    with np.errstate(divide="ignore"):
+        rt.fetch(y)
+    assert rt.findings() == []
