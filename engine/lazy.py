@@ -1,7 +1,7 @@
 """Lazy arrays: the same nodes as a program's, built by operators and NumPy functions.
 
-    X = la.asarray(A)
-    (X.T @ X).compute()
+X = la.asarray(A)
+(X.T @ X).compute()
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class LazyArray:
 
     @property
     def mT(self) -> LazyArray:
-        return _wrap(functions._matrix_transpose(_CONTEXT, self.expr), (self,))
+        return _wrap(functions.FUNCTIONS[np.matrix_transpose].fn(_CONTEXT, self.expr), (self,))
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -421,7 +421,7 @@ def _caller_line() -> Span:
     return Span(code.co_filename, frame.f_lineno, column, end, line, code.co_name)
 
 
-class _located:  # noqa: N801 - used as a statement
+class _located:
     """Adds the user's line and the operands to an error that building raises."""
 
     __slots__ = ("_operands",)

@@ -181,7 +181,7 @@ def _power(base: Operand, exponent: Operand) -> Expr:
         if type_.ndim and type_.dtype.kind in "iub" and type(exponent) is int:
             if exponent == 2:
                 return apply("square", base)
-            if exponent < 0 and type_.dtype.kind != "b":
+            if exponent < 0 and type_.dtype.kind != "b" and type_.static and type_.size:
                 raise DTypeError(
                     "an integer array cannot be raised to a negative integer power",
                     hint="convert it first, e.g. x.astype(float) ** -1",

@@ -21,13 +21,22 @@ from lineal.errors import (
     AliasError,
     DTypeError,
     InputError,
-    ProgramError,
     ShapeError,
     UnboundNameError,
     UnsupportedError,
 )
 from lineal.planner import build, functions
-from lineal.planner.bindings import Arr, Conflict, ListValue, Maybe, Rng, leaves, same, storages, unwrap
+from lineal.planner.bindings import (
+    Arr,
+    Conflict,
+    ListValue,
+    Maybe,
+    Rng,
+    leaves,
+    same,
+    storages,
+    unwrap,
+)
 from lineal.planner.expr import Expr, make
 from lineal.planner.infer import RNG, typed
 from lineal.planner.liveness import contains, reads

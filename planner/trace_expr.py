@@ -358,10 +358,25 @@ class ExpressionTracer(build.Context):
         raise NotImplementedError
 
     def _ev_Tuple(self, node: ast.Tuple) -> Any:
-        return tuple(self.ev(item) for item in node.elts)
+        return tuple(self._items(node.elts))
 
     def _ev_List(self, node: ast.List) -> Any:
-        return ListValue(self.ev(item) for item in node.elts)
+        return ListValue(self._items(node.elts))
+
+    def _items(self, nodes: list[ast.expr]) -> list[Any]:
+        """Evaluate items in order; a starred tuple gives its own items."""
+        found: list[Any] = []
+        for node in nodes:
+            if not isinstance(node, ast.Starred):
+                found.append(self.ev(node))
+                continue
+            value = self.ev(node.value)
+            if not isinstance(value, tuple):
+                raise self.fail(
+                    UnsupportedError, "* of something that is no tuple", node, "index it"
+                )
+            found.extend(value)
+        return found
 
     def _ev_Slice(self, node: ast.Slice) -> Any:
         return slice(*(p and self.ev(p) for p in (node.lower, node.upper, node.step)))
@@ -570,7 +585,7 @@ class ExpressionTracer(build.Context):
                 return base
             return self.wrap(build.apply("transpose", base.expr), node, base.storage)
         if name == "mT":
-            result = functions._matrix_transpose(self, base.expr)
+            result = functions.FUNCTIONS[np.matrix_transpose].fn(self, base.expr)
             return self.wrap(result, node, base.storage)
         if name == "shape":
             return tuple(self._dim(base.expr, axis) for axis in range(type_.ndim))
@@ -682,20 +697,10 @@ class ExpressionTracer(build.Context):
                 node,
                 f"supported methods: {', '.join(sorted(functions.METHODS))}",
             )
-        if name == "transpose" and len(args) > 1:
-            args = [tuple(args)]
         return self._build(entry, [base, *args], kwargs, node)
 
     def _arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
-        args: list[Any] = []
-        for arg in node.args:
-            if isinstance(arg, ast.Starred):
-                value = self.ev(arg.value)
-                if not isinstance(value, tuple):
-                    raise self.fail(UnsupportedError, "* of something that is no tuple", arg)
-                args.extend(value)
-            else:
-                args.append(self.ev(arg))
+        args = self._items(node.args)
         kwargs: dict[str, Any] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
