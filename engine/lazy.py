@@ -1,16 +1,19 @@
 """Lazy arrays: the same nodes as a program's, built by operators and NumPy functions.
 
-    X = la.asarray(A)
-    (X.T @ X).compute()
+X = la.asarray(A)
+(X.T @ X).compute()
 """
 
 from __future__ import annotations
 
 import builtins
+import itertools
+import linecache
+import os
 import sys
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +23,8 @@ from lineal.engine.inputs import Bound, describe, own
 from lineal.engine.plan import Plan
 from lineal.engine.program import check_supported
 from lineal.engine.session import Session, default_session
-from lineal.errors import InputError, ProgramError, Span, UnsupportedError
+from lineal.errors import InputError, LinealError, ProgramError, Span, UnsupportedError
+from lineal.kernels import registry
 from lineal.planner import build, functions
 from lineal.planner.expr import Expr, make, substitute, walk
 from lineal.planner.infer import typed
@@ -28,7 +32,11 @@ from lineal.planner.logical import Leaf, Logical, Note, Notes
 from lineal.planner.pipeline import Request, compile_until
 from lineal.planner.types import Dim
 
-_PACKAGE = str(Path(__file__).parent)
+# Frames in these folders are not the user's.
+_OURS = tuple(
+    os.path.join(os.path.dirname(str(module.__file__)), "")
+    for module in (build, registry, config, np)
+) + (os.path.join(os.path.dirname(__file__), ""),)
 
 
 class _Key:
@@ -75,7 +83,7 @@ class LazyArray:
 
     @property
     def mT(self) -> LazyArray:
-        return _wrap(functions._matrix_transpose(_CONTEXT, self.expr), (self,))
+        return _wrap(functions.FUNCTIONS[np.matrix_transpose].fn(_CONTEXT, self.expr), (self,))
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -143,30 +151,47 @@ class LazyArray:
         raise AttributeError(f"a lazy array has no attribute {name!r}")
 
     def __getitem__(self, index: Any) -> LazyArray:
-        return _wrap(build.getitem(_CONTEXT, self.expr, _plain(index)), (self,))
+        with _located(x=self, index=index):
+            parts = tuple(p for p in _flat(index) if isinstance(p, LazyArray))
+            return _wrap(build.getitem(_CONTEXT, self.expr, _plain(index)), (self, *parts))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise UnsupportedError(
-            "assignment into a lazy array", hint="use np.where, or write a @la.program"
+            "assignment into a lazy array",
+            hint="use np.where, or write a @la.program",
+            span=_caller_line(),
         )
 
     def __iter__(self) -> Any:
-        raise UnsupportedError("iteration over a lazy array", hint="index it, or compute it first")
+        raise UnsupportedError(
+            "iteration over a lazy array",
+            hint="index it, or compute it first",
+            span=_caller_line(),
+        )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method != "__call__":
-            raise UnsupportedError(f"np.{ufunc.__name__}.{method} of a lazy array")
+            raise UnsupportedError(
+                f"np.{ufunc.__name__}.{method} of a lazy array",
+                hint="use the function, e.g. np.sum for np.add.reduce, or compute first",
+                span=_caller_line(),
+            )
         entry = functions.FUNCTIONS.get(ufunc)
         if entry is None:
-            raise UnsupportedError(f"np.{ufunc.__name__} is outside the language")
+            raise UnsupportedError(
+                f"np.{ufunc.__name__} is outside the language",
+                hint="see the grammar page, or compute first",
+                span=_caller_line(),
+            )
         return _build(entry, inputs, kwargs)
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(self, func: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
         entry = functions.FUNCTIONS.get(func)
         if entry is None:
             raise UnsupportedError(
                 f"{func.__module__}.{func.__name__} is outside the language",
                 hint="see the grammar page, or compute first",
+                span=_caller_line(),
             )
         return _build(entry, args, kwargs)
 
@@ -176,15 +201,17 @@ def _operator(name: str, swapped: bool = False) -> Callable[[LazyArray, Any], An
         if not _usable(other):
             return NotImplemented
         a, b = (other, self) if swapped else (self, other)
-        a, b = _lazy(a), _lazy(b)
-        return _wrap(build.binary(_CONTEXT, name, _plain(a), _plain(b)), (a, b))
+        with _located(left=a, right=b):
+            a, b = _lazy(a), _lazy(b)
+            return _wrap(build.binary(_CONTEXT, name, _plain(a), _plain(b)), (a, b))
 
     return method
 
 
 def _unary(name: str) -> Callable[[LazyArray], Any]:
     def method(self: LazyArray) -> Any:
-        return _wrap(build.unary(_CONTEXT, name, self.expr), (self,))
+        with _located(x=self):
+            return _wrap(build.unary(_CONTEXT, name, self.expr), (self,))
 
     return method
 
@@ -205,8 +232,9 @@ class _LazyContext(build.Context):
 
         from lineal.errors import LinealWarning
 
-        span = _caller()
-        warnings.warn_explicit(message, LinealWarning, span.file, span.line)
+        span = _caller_line()
+        text = f"{message}\n{span.render()}"
+        warnings.warn_explicit(text, LinealWarning, span.file, span.line)
 
 
 _CONTEXT = _LazyContext()
@@ -235,7 +263,11 @@ def asarray(value: Any, *, copy: bool | None = True) -> LazyArray:
         held = own(value, copy)
     bound = describe(held, "x")
     if bound.type is None:
-        raise InputError(f"{type(value).__name__} is not an array")
+        raise InputError(
+            f"{value!r:.40} is no array",
+            operands=(f"x: {type(value).__name__}",),
+            hint="pass a NumPy array, a SciPy sparse array, a Dask array or a pandas frame",
+        )
     expr = make("input", name="x", type=bound.type, key=_Key(bound, copy is False))
     return LazyArray(expr, {expr: Note((_caller(),))})
 
@@ -300,7 +332,7 @@ def _plan(
 
 def _usable(value: Any) -> bool:
     return (
-        isinstance(value, (LazyArray, bool, int, float, np.generic, np.ndarray))
+        isinstance(value, (LazyArray, bool, int, float, complex, np.generic, np.ndarray))
         or hasattr(value, "tocsr")
         or hasattr(value, "dask")
     )
@@ -332,12 +364,13 @@ def _plain(value: Any) -> Any:
 
 
 def _build(entry: functions.Entry, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    given = tuple(_lazy(a) for a in args)
-    named = {k: _lazy(v) for k, v in kwargs.items()}
-    result = functions.call(
-        _CONTEXT, entry, [_plain(a) for a in given], {k: _plain(v) for k, v in named.items()}
-    )
-    return _wrap(result, (*given, *named.values()))
+    with _located(*args):
+        given = tuple(_lazy(a) for a in args)
+        named = {k: _lazy(v) for k, v in kwargs.items()}
+        result = functions.call(
+            _CONTEXT, entry, [_plain(a) for a in given], {k: _plain(v) for k, v in named.items()}
+        )
+        return _wrap(result, (*given, *named.values()))
 
 
 def _wrap(result: Any, parts: tuple[Any, ...]) -> Any:
@@ -362,15 +395,68 @@ def _wrap(result: Any, parts: tuple[Any, ...]) -> Any:
     return LazyArray(result, notes)
 
 
-def _caller() -> Span:
-    """Return the user's line: the innermost frame outside Lineal and NumPy."""
+def _frame() -> types.FrameType:
+    """Return the user's frame: the innermost one outside Lineal and NumPy."""
     frame = sys._getframe(1)
-    while frame.f_back is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith(_PACKAGE) and "numpy" not in file:
-            break
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back
+    return frame
+
+
+def _caller() -> Span:
+    """Return the user's line; its text is read only where it is shown."""
+    frame = _frame()
     return Span(frame.f_code.co_filename, frame.f_lineno, function=frame.f_code.co_name)
+
+
+def _caller_line() -> Span:
+    """Return the user's line with its text and the expression that is being evaluated."""
+    frame = _frame()
+    code = frame.f_code
+    line = linecache.getline(code.co_filename, frame.f_lineno).rstrip("\n")
+    where = next(itertools.islice(code.co_positions(), frame.f_lasti // 2, None), None)
+    column, end = 0, len(line)
+    if where is not None and where[0] == where[1] == frame.f_lineno:
+        column, end = where[2] or 0, where[3] or len(line)
+    return Span(code.co_filename, frame.f_lineno, column, end, line, code.co_name)
+
+
+class _located:
+    """Adds the user's line and the operands to an error that building raises."""
+
+    __slots__ = ("_operands",)
+
+    def __init__(self, *operands: Any, **named: Any) -> None:
+        self._operands = {f"operand {i + 1}": v for i, v in enumerate(operands)} | named
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if not isinstance(error, LinealError) or error.span is not None:
+            return
+        error.span = _caller_line()
+        if not error.operands:
+            error.operands = tuple(
+                f"{name}: {typed(v.expr) if isinstance(v, LazyArray) else _kind(v)}"
+                for name, v in self._operands.items()
+            )
+
+
+def _kind(value: Any) -> str:
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
+    return repr(value) if isinstance(value, (int, float, str)) else type(value).__name__
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, (tuple, list)):
+        for item in value:
+            yield from _flat(item)
+    elif isinstance(value, slice):
+        yield from (value.start, value.stop, value.step)
+    else:
+        yield value
 
 
 def _dense(value: Any) -> Any:

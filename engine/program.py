@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +15,10 @@ from lineal import config
 from lineal.engine.inputs import Bound, describe
 from lineal.engine.plan import Plan
 from lineal.engine.session import Run, Session, default_session
-from lineal.errors import InputError, LinealWarning, OptionError, ProgramError
+from lineal.errors import InputError, LinealError, LinealWarning, OptionError, ProgramError
 from lineal.planner.fold import evaluate_scalar
 from lineal.planner.logical import Guard
-from lineal.planner.outside import lookup, unchanged
+from lineal.planner.outside import Read, current
 from lineal.planner.pipeline import Request, compile_until
 
 from lineal.planner.source import Source, capture
@@ -34,7 +34,7 @@ class _Cached:
     """A plan with what must still hold for it to be used again."""
 
     plan: Plan
-    log: dict[str, Any]
+    log: dict[str, Read]
     hidden_key: tuple[Any, ...]
 
 
@@ -150,16 +150,9 @@ class Program:
         plan = self._planned(bound, options, session.cluster, None)
         self._warn(plan)
         dynamic = [b for b in bound if not is_static(b)]
-        hidden = [describe(self._hidden_value(plan, n), n) for n in plan.hidden]
+        now = current(plan.compiled.traced.log, plan.hidden) or plan.hidden
+        hidden = [describe(value, name) for name, value in now.items()]
         return session.execute(plan, [*dynamic, *hidden], result)
-
-    def _hidden_value(self, plan: Plan, name: str) -> Any:
-        for owner, bindings, key, seen in plan.compiled.traced.log.values():
-            if seen is plan.hidden[name]:
-                found = lookup(owner, bindings, key)
-                if found is not None:
-                    return found[0]
-        return plan.hidden[name]
 
     def _warn(self, plan: Plan) -> None:
         import warnings
@@ -203,7 +196,7 @@ class Program:
         parameters = tuple(b.name for b in bound if not is_static(b))
         plan = Plan(request, compiled, cluster, parameters)
         log = dict(compiled.traced.log)
-        cached = _Cached(plan, log, _hidden_key(plan))
+        cached = _Cached(plan, log, _hidden_key(plan.hidden))
         with self._lock:
             self._plans.setdefault(key, []).append(cached)
             del self._plans[key][:-8]
@@ -213,17 +206,14 @@ class Program:
 
     def _holds(self, cached: _Cached, bound: list[Bound]) -> bool:
         """Tell whether outside names and guards are as the plan found them."""
-        hidden = cached.plan.hidden
-        for owner, bindings, name, seen in cached.log.values():
-            found = lookup(owner, bindings, name)
-            if found is None:
-                return False
-            if any(seen is value for value in hidden.values()):
-                continue
-            if not unchanged(seen, found[0]):
-                return False
-        if hidden and _current_hidden_key(self, cached.plan) != cached.hidden_key:
+        now = current(cached.log, cached.plan.hidden)
+        if now is None:
             return False
+        try:
+            if now and _hidden_key(now) != cached.hidden_key:
+                return False
+        except LinealError:
+            return False  # planning again says what is wrong with it, and where it is read
         leaves = cached.plan.scalar_leaves()
         known = {leaves[b.name]: b.value for b in bound if b.name in leaves and b.kind == "scalar"}
         return all(_guard_holds(g, known) for g in cached.plan.guards)
@@ -301,21 +291,12 @@ def _input_key(bound: Bound) -> tuple[Any, ...]:
     return (bound.name, bound.kind, isinstance(bound.value, np.generic), bound.type, rest)
 
 
-def _hidden_key(plan: Plan) -> tuple[Any, ...]:
-    return tuple(_input_key(describe(value, name)) for name, value in plan.hidden.items())
-
-
-def _current_hidden_key(program_: Program, plan: Plan) -> tuple[Any, ...]:
-    return tuple(
-        _input_key(describe(program_._hidden_value(plan, name), name)) for name in plan.hidden
-    )
+def _hidden_key(hidden: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(_input_key(describe(value, name)) for name, value in hidden.items())
 
 
 def _guard_holds(guard: Guard, known: dict[Any, Any]) -> bool:
-    try:
-        found = evaluate_scalar(guard.expr, known)
-    except ArithmeticError:
-        return False
+    found = evaluate_scalar(guard.expr, known)
     return found is not None and repr(found[0]) == repr(guard.value)
 
 

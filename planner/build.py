@@ -139,7 +139,9 @@ def _python(operation: Callable[..., Any], *values: object) -> Any:
     try:
         return operation(*values)
     except (ArithmeticError, TypeError, ValueError) as error:
-        raise ProgramError(f"{type(error).__name__}: {error}") from error
+        raise ProgramError(
+            f"{type(error).__name__}: {error}", hint="NumPy raises here too; change the values"
+        ) from error
 
 
 def binary(ctx: Context, name: str, a: Operand, b: Operand) -> Operand:
@@ -179,7 +181,7 @@ def _power(base: Operand, exponent: Operand) -> Expr:
         if type_.ndim and type_.dtype.kind in "iub" and type(exponent) is int:
             if exponent == 2:
                 return apply("square", base)
-            if exponent < 0 and type_.dtype.kind != "b":
+            if exponent < 0 and type_.dtype.kind != "b" and type_.static and type_.size:
                 raise DTypeError(
                     "an integer array cannot be raised to a negative integer power",
                     hint="convert it first, e.g. x.astype(float) ** -1",
@@ -253,9 +255,11 @@ def _resolve_slice(ctx: Context, part: slice, dim: Dim) -> tuple[Any, ...]:
     ]
     for bound in bounds:
         if bound is not None and not isinstance(bound, (int, np.integer)):
-            raise DTypeError(f"slice bounds must be integers, not {bound!r}")
+            raise DTypeError(
+                f"slice bounds must be integers, not {bound!r}", hint="convert it with int(...)"
+            )
     if bounds[2] == 0:
-        raise ShapeError("slice step cannot be zero")
+        raise ShapeError("slice step cannot be zero", hint="use a step of 1, 2, ... or -1")
     if isinstance(dim, Sym):
         # The run resolves the bounds; they stay as written.
         return ("slice", *(None if b is None else int(b) for b in bounds))
@@ -269,6 +273,8 @@ def parse_index(ctx: Context, x: Type, index: object) -> tuple[Spec, list[Expr]]
     """Return the static index template and the index values for `x[index]`."""
     parts = list(index) if isinstance(index, tuple) else [index]
     used = 0
+    if sum(part is Ellipsis for part in parts) > 1:
+        raise ShapeError("an index can have only one ellipsis (...)", hint="write : for each axis")
     for part in parts:
         if isinstance(part, Expr) and typed(part).dtype.kind == "b" and typed(part).ndim:
             used += typed(part).ndim
@@ -297,9 +303,7 @@ def parse_index(ctx: Context, x: Type, index: object) -> tuple[Spec, list[Expr]]
         elif isinstance(part, (int, np.integer)):
             dim = x.shape[axis]
             if not isinstance(dim, Sym) and not -dim <= part < dim:
-                raise ShapeError(
-                    f"index {part} is out of bounds for axis {axis} with size {dim}",
-                )
+                raise _out_of_bounds(part, axis, dim)
             spec.append(("int", len(values)))
             values.append(lift(int(part)))
             axis += 1
@@ -322,6 +326,10 @@ def parse_index(ctx: Context, x: Type, index: object) -> tuple[Spec, list[Expr]]
             values.append(node)
             axis += typed(node).ndim if typed(node).dtype.kind == "b" else 1
         else:
+            if isinstance(part, float):
+                raise DTypeError(
+                    f"an index must be an integer, not {part!r}", hint="convert it with int(...)"
+                )
             raise UnsupportedError(
                 f"an index of type {type(part).__name__}",
                 hint="use integers, slices, None, integer arrays or boolean masks",
@@ -329,18 +337,25 @@ def parse_index(ctx: Context, x: Type, index: object) -> tuple[Spec, list[Expr]]
     return tuple(spec), values
 
 
+def _out_of_bounds(index: object, axis: int, dim: int) -> ShapeError:
+    allowed = f"indices from {-dim} to {dim - 1} are there" if dim else "the axis is empty"
+    return ShapeError(
+        f"index {index} is out of bounds for axis {axis} with size {dim}", hint=allowed
+    )
+
+
 def _check_bounds(part: Iterable[object], dim: Dim, axis: int) -> None:
     for item in part:
         if isinstance(item, int) and not isinstance(item, bool) and not isinstance(dim, Sym):
             if not -dim <= item < dim:
-                raise ShapeError(f"index {item} is out of bounds for axis {axis} with size {dim}")
+                raise _out_of_bounds(item, axis, dim)
 
 
 def getitem(ctx: Context, x: Expr, index: object) -> Expr:
     """Return the node for `x[index]`; `x` itself for a full slice."""
     type_ = typed(x)
     if type_.weak or type_.kind != "array":
-        raise ProgramError("a scalar cannot be indexed")
+        raise ShapeError("a scalar cannot be indexed", hint="use it as it is")
     spec, values = parse_index(ctx, type_, index)
     return apply("getitem", x, *values, spec=spec)
 
@@ -349,7 +364,7 @@ def setitem(ctx: Context, x: Expr, index: object, value: Operand) -> Expr:
     """Return `x` with `x[index] = value` done, as a new value of the same dtype."""
     type_ = typed(x)
     if type_.weak or type_.kind != "array" or not type_.ndim:
-        raise ProgramError("only arrays can be assigned into")
+        raise ShapeError("only arrays can be assigned into", hint="allocate with np.zeros first")
     spec, values = parse_index(ctx, type_, index)
     return apply("setitem", x, value, *values, spec=spec)
 
@@ -370,7 +385,9 @@ def literal(ctx: Context, values: object, dtype: object = None) -> Expr:
     while isinstance(level[0] if level else None, (list, tuple)):
         widths = {len(r) if isinstance(r, (list, tuple)) else -1 for r in level}
         if len(widths) != 1 or -1 in widths:
-            raise ShapeError("np.array of rows of different lengths")
+            raise ShapeError(
+                "np.array of rows of different lengths", hint="give all rows the same length"
+            )
         shape.append(widths.pop())
         level = [item for r in level for item in r]  # type: ignore[attr-defined]
     flat = level
@@ -420,9 +437,11 @@ def static_shape(ctx: Context, shape: object) -> Shape:
             continue
         size = ctx.static(part, "a shape")
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)):
-            raise DTypeError(f"a shape must consist of integers, not {size!r}")
+            raise DTypeError(
+                f"a shape must consist of integers, not {size!r}", hint="convert it with int(...)"
+            )
         if size < 0:
-            raise ShapeError(f"negative size {size} in a shape")
+            raise ShapeError(f"negative size {size} in a shape", hint="sizes start at 0")
         dims.append(int(size))
     return tuple(dims)
 
@@ -434,7 +453,7 @@ def static_axis(ctx: Context, axis: object, ndim: int) -> int | tuple[int, ...] 
     if isinstance(axis, (tuple, list)):
         found = tuple(sorted(_one_axis(ctx, a, ndim) for a in axis))
         if len(set(found)) != len(found):
-            raise ShapeError(f"duplicate axis in {tuple(axis)}")
+            raise ShapeError(f"duplicate axis in {tuple(axis)}", hint="name each axis once")
         return found
     return _one_axis(ctx, axis, ndim)
 
@@ -442,9 +461,14 @@ def static_axis(ctx: Context, axis: object, ndim: int) -> int | tuple[int, ...] 
 def _one_axis(ctx: Context, axis: object, ndim: int) -> int:
     value = ctx.static(axis, "an axis")
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise DTypeError(f"an axis must be an integer, not {value!r}")
+        raise DTypeError(
+            f"an axis must be an integer, not {value!r}", hint="use an int, a tuple of ints or None"
+        )
     if not -ndim <= value < ndim:
-        raise ShapeError(f"axis {value} is out of bounds for an array of {ndim} dimension(s)")
+        raise ShapeError(
+            f"axis {value} is out of bounds for an array of {ndim} dimension(s)",
+            hint=f"use an axis from {-ndim} to {ndim - 1}" if ndim else "a scalar has no axes",
+        )
     return int(value) % ndim
 
 
@@ -453,7 +477,10 @@ def static_dtype(ctx: Context, dtype: object) -> str:
     try:
         found = np.dtype(ctx.static(dtype, "a dtype"))
     except TypeError as error:
-        raise DTypeError(f"{dtype!r} is not a dtype: {error}") from None
+        raise DTypeError(
+            f"{dtype!r} is not a dtype: {error}",
+            hint="use bool, an integer type, np.float32 or np.float64",
+        ) from None
     return check_dtype(found, "the array").name
 
 

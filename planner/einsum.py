@@ -42,15 +42,19 @@ def _parse(text: str, operands: list[Expr]) -> tuple[list[str], str]:
     left, arrow, out = text.partition("->")
     labels = left.split(",")
     if len(labels) != len(operands):
-        raise ShapeError(f"einsum {text!r} names {len(labels)} operands, {len(operands)} given")
+        raise ShapeError(
+            f"einsum {text!r} names {len(labels)} operands, {len(operands)} given",
+            hint="write one comma-separated group per operand",
+        )
     if not all(c.isalpha() for c in left.replace(",", "") + out):
-        raise ShapeError(f"einsum {text!r}: subscripts must be letters")
+        raise ShapeError(f"einsum {text!r}: subscripts must be letters", hint="'ij,jk->ik'")
     if not arrow:
         joined = "".join(labels)
         out = "".join(sorted(c for c in set(joined) if joined.count(c) == 1))
     if len(set(out)) != len(out) or not set(out) <= set(left):
         raise ShapeError(
-            f"einsum {text!r}: the output names an axis twice or one that is not there"
+            f"einsum {text!r}: the output names an axis twice or one that is not there",
+            hint="name each output axis once, from the operands' letters",
         )
     return labels, out
 

@@ -35,8 +35,14 @@ _OPS: dict[str, Callable[..., Any]] = {
 }
 
 
-def evaluate_scalar(expr: Expr, known: dict[Expr, Any]) -> tuple[Any] | None:
-    """Return (value,) of `expr` if it is Python arithmetic over constants and `known` inputs."""
+def evaluate_scalar(
+    expr: Expr, known: dict[Expr, Any], *, strict: bool = False
+) -> tuple[Any] | None:
+    """Return (value,) of `expr` if it is Python arithmetic over constants and `known` inputs.
+
+    Arithmetic that fails (a division by zero) has no value here, as it may never be run; with
+    `strict` it raises what Python raises.
+    """
     values: dict[Expr, Any] = {}
     for node in walk([expr]):
         if node.op == "const":
@@ -44,7 +50,11 @@ def evaluate_scalar(expr: Expr, known: dict[Expr, Any]) -> tuple[Any] | None:
         elif node in known:
             values[node] = known[node]
         elif node.op in _OPS and all(child in values for child in node.inputs):
-            values[node] = _OPS[node.op](*(values[child] for child in node.inputs))
+            try:
+                values[node] = _OPS[node.op](*(values[child] for child in node.inputs))
+            except (ArithmeticError, ValueError):
+                if strict:
+                    raise
         elif node.op == "if" and node.inputs[0] in values:
             n = int(node.attr("n"))  # type: ignore[call-overload]
             taken = node.inputs[1 : 1 + n] if values[node.inputs[0]] else node.inputs[1 + n :]

@@ -211,7 +211,8 @@ def _elementwise(name: str, nodes: tuple[Expr, ...]) -> Type:
         raise DTypeError(str(error), hint="convert the array with astype to a wider type") from None
     except TypeError as error:
         raise DTypeError(
-            f"{name} is not defined for {', '.join(str(t.dtype) for t in types)}: {error}"
+            f"{name} is not defined for {', '.join(str(t.dtype) for t in types)}: {error}",
+            hint="convert the operand first, e.g. x.astype(int) or x.astype(float)",
         ) from None
     shape = broadcast(*(t.shape for t in types))
     return Type(limit2d(shape), check_dtype(dtype, f"{name}"))
@@ -289,7 +290,9 @@ def _reduction(node: Expr) -> Type:
     try:
         dtype = _reduction_dtype(node.op, x.dtype, cast("str | None", node.attr("dtype")))
     except TypeError as error:
-        raise DTypeError(f"{node.op} of {x.dtype}: {error}") from None
+        raise DTypeError(
+            f"{node.op} of {x.dtype}: {error}", hint="convert the operand with astype first"
+        ) from None
     shape = _reduced(x.shape, axis, bool(node.attr("keepdims")))
     return Type(shape, check_dtype(dtype, node.op))
 
@@ -327,9 +330,13 @@ def _sort(node: Expr) -> Type:
 def _bincount(node: Expr) -> Type:
     x = typed(node.inputs[0])
     if x.ndim != 1 or x.dtype.kind not in "bui":
-        raise DTypeError(f"bincount needs a 1-D integer array, not {x}")
+        raise DTypeError(
+            f"bincount needs a 1-D integer array, not {x}", hint="use x.ravel().astype(int)"
+        )
     if len(node.inputs) == 2 and not same_dim(x.shape[0], typed(node.inputs[1]).shape[0]):
-        raise ShapeError("bincount: x and weights must have the same length")
+        raise ShapeError(
+            "bincount: x and weights must have the same length", hint="give one weight per entry"
+        )
     dim = Sym(("bincount", node), None, "bins")
     return Type((dim,), FLOAT if len(node.inputs) == 2 else INT)
 
@@ -384,7 +391,10 @@ def _outer(node: Expr) -> Type:
 
 def _need2d(x: Type, name: str) -> None:
     if x.ndim != 2:
-        raise ShapeError(f"{name} needs a matrix, not shape {show_shape(x.shape)}")
+        raise ShapeError(
+            f"{name} needs a matrix, not shape {show_shape(x.shape)}",
+            hint="make it two-dimensional, e.g. with x[:, None] or reshape",
+        )
 
 
 def _trace(node: Expr) -> Type:
@@ -424,13 +434,17 @@ def _einsum(node: Expr) -> Type:
         if len(labels) != type_.ndim:
             raise ShapeError(
                 f"einsum {subscripts!r}: {labels!r} names {len(labels)} axes of an array of shape "
-                f"{show_shape(type_.shape)}"
+                f"{show_shape(type_.shape)}",
+                hint="give each operand one letter per axis",
             )
         for label, dim in zip(labels, type_.shape, strict=True):
             known = sizes.get(label, dim)
             joined = join_dim(known, dim)
             if joined is None:
-                raise ShapeError(f"einsum {subscripts!r}: axis {label!r} is {known} and {dim}")
+                raise ShapeError(
+                    f"einsum {subscripts!r}: axis {label!r} is {known} and {dim}",
+                    hint="axes with the same letter must have the same size",
+                )
             sizes[label] = joined
     shape = limit2d(tuple(sizes[label] for label in right))
     dtype = np.result_type(*(t.dtype for t in types))
@@ -496,7 +510,8 @@ def _reshape(node: Expr) -> Type:
     if x.static and all(not isinstance(d, Sym) for d in shape):
         if math.prod(cast("tuple[int, ...]", shape)) != x.size:
             raise ShapeError(
-                f"cannot reshape {show_shape(x.shape)} ({x.size} entries) to {show_shape(shape)}"
+                f"cannot reshape {show_shape(x.shape)} ({x.size} entries) to {show_shape(shape)}",
+                hint=f"the new sizes must multiply to {x.size}; -1 stands for one of them",
             )
     return Type(limit2d(shape), x.dtype)
 
@@ -505,7 +520,10 @@ def _broadcast_to(node: Expr) -> Type:
     x = typed(node.inputs[0])
     shape = cast(Shape, node.attr("shape"))
     if len(x.shape) > len(shape) or broadcast(x.shape, shape) != shape:
-        raise ShapeError(f"cannot broadcast {show_shape(x.shape)} to {show_shape(shape)}")
+        raise ShapeError(
+            f"cannot broadcast {show_shape(x.shape)} to {show_shape(shape)}",
+            hint="only axes of size 1 stretch; add axes with None",
+        )
     return Type(limit2d(shape), x.dtype)
 
 
@@ -516,12 +534,16 @@ def _concatenate(node: Expr) -> Type:
     total: Dim = 0
     for type_ in types:
         if type_.ndim != first.ndim:
-            raise ShapeError("concatenate needs arrays of the same number of dimensions")
+            raise ShapeError(
+                "concatenate needs arrays of the same number of dimensions",
+                hint="add an axis with x[None, :] or x[:, None]",
+            )
         for i, (a, b) in enumerate(zip(first.shape, type_.shape, strict=True)):
             if i != axis and not same_dim(a, b):
                 raise ShapeError(
                     f"concatenate along axis {axis}: shapes {show_shape(first.shape)} and "
-                    f"{show_shape(type_.shape)} differ on axis {i}"
+                    f"{show_shape(type_.shape)} differ on axis {i}",
+                    hint="join along another axis, or slice them to the same size",
                 )
         size = type_.shape[axis]
         if isinstance(total, Sym) or isinstance(size, Sym):
@@ -584,7 +606,8 @@ def _check_mask(axes: Shape, mask: Shape) -> None:
     if len(axes) != len(mask) or not all(map(same_dim, axes, mask)):
         raise ShapeError(
             f"boolean index of shape {show_shape(mask)} does not match the indexed axes "
-            f"{show_shape(axes)}"
+            f"{show_shape(axes)}",
+            hint="compute the mask from the array that it indexes",
         )
 
 
@@ -603,7 +626,8 @@ def _setitem(node: Expr) -> Type:
         source = source[1:]
     if len(source) > len(target) or not _fits(source, target):
         raise ShapeError(
-            f"cannot assign shape {show_shape(value.shape)} to a part of shape {show_shape(target)}"
+            f"cannot assign shape {show_shape(value.shape)} to a part of shape {show_shape(target)}",
+            hint="slice the value or the target so that their shapes agree",
         )
     return Type(x.shape, x.dtype)
 
@@ -641,7 +665,8 @@ def _solve(node: Expr) -> Type:
     n = _square(a, "solve")
     if not b.shape or not same_dim(n, b.shape[0]):
         raise ShapeError(
-            f"solve: {show_shape(a.shape)} and right side {show_shape(b.shape)} do not fit"
+            f"solve: {show_shape(a.shape)} and right side {show_shape(b.shape)} do not fit",
+            hint=f"the right side needs {n} rows",
         )
     return Type(b.shape, _factor_type(a, b))
 
@@ -679,7 +704,8 @@ def _lstsq(node: Expr) -> Types:
     _need2d(a, "lstsq")
     if not b.shape or not same_dim(a.shape[0], b.shape[0]):
         raise ShapeError(
-            f"lstsq: {show_shape(a.shape)} and right side {show_shape(b.shape)} do not fit"
+            f"lstsq: {show_shape(a.shape)} and right side {show_shape(b.shape)} do not fit",
+            hint=f"the right side needs {a.shape[0]} rows",
         )
     dtype = _factor_type(a, b)
     rows, cols = a.shape

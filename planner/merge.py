@@ -34,6 +34,10 @@ def merge_values(
     merged: dict[str, Any] = {}
     chosen: list[tuple[str, Any, Any]] = []
     for name, (then, other) in pairs.items():
+        then = _seen_where(tracer, then, condition, True, missing)
+        other = _seen_where(tracer, other, condition, False, missing)
+        if then is missing and other is missing:
+            continue
         if then is missing or other is missing:
             merged[name] = _one_sided(condition, then, other, missing)
         elif same(then, other):
@@ -41,7 +45,7 @@ def merge_values(
         elif isinstance(then, Conflict) or isinstance(other, Conflict):
             merged[name] = then if isinstance(then, Conflict) else other
         elif isinstance(then, Maybe) or isinstance(other, Maybe):
-            merged[name] = _both_maybe(condition, then, other)
+            merged[name] = _both_maybe(tracer, name, condition, then, other)
         elif problem := _mismatch(then, other):
             merged[name] = Conflict(problem)
         else:
@@ -60,17 +64,69 @@ def _one_sided(condition: Expr, then: Any, other: Any, missing: object) -> Any:
     return Maybe(value, ((condition, truth),))
 
 
-def _both_maybe(condition: Expr, then: Any, other: Any) -> Any:
-    # Keep the side that is sure where the other is not; anything finer is an error at use.
-    if isinstance(then, Maybe) and not isinstance(other, Maybe):
-        if same(then.value, other):
-            return Maybe(other, then.guards)
-        return Maybe(other, ((condition, False),))
-    if isinstance(other, Maybe) and not isinstance(then, Maybe):
-        if same(other.value, then):
-            return Maybe(then, other.guards)
-        return Maybe(then, ((condition, True),))
-    return Maybe(then.value, (*then.guards, (condition, True)))
+def _seen_where(
+    tracer: ExpressionTracer, value: Any, condition: Expr, truth: bool, missing: object
+) -> Any:
+    """Return `value` as it is where `condition` is `truth`: sure, missing, or still a Maybe."""
+    if not isinstance(value, Maybe):
+        return value
+    start = len(tracer.known)
+    tracer.assume(condition, truth)
+    found = [tracer.decided(test) for test, _ in value.guards]
+    del tracer.known[start:]
+    wanted = [outcome for _, outcome in value.guards]
+    if found == wanted:
+        return value.value
+    if any(f is not None and f is not w for f, w in zip(found, wanted, strict=True)):
+        return missing
+    return value
+
+
+def _both_maybe(
+    tracer: ExpressionTracer, name: str, condition: Expr, then: Any, other: Any
+) -> Any:
+    """Merge two values of which at least one is not there on every path of its side."""
+    sides = [v if isinstance(v, Maybe) else Maybe(v, ()) for v in (then, other)]
+    if problem := _mismatch(sides[0].value, sides[1].value):
+        return Conflict(problem)
+    if same(sides[0].value, sides[1].value):
+        value = sides[0].value
+    else:
+        present = [_where_present(v) for v in sides]
+        merged: dict[str, Any] = {}
+        _choose_all(tracer, condition, [(name, *present)], merged)
+        value = merged[name]
+    there = build.choose(condition, [_presence(sides[0])], [_presence(sides[1])])[0]
+    return Maybe(value, ((fold_flag(there), True),))
+
+
+def _presence(value: Maybe) -> Expr:
+    """Return the condition under which a value is there."""
+    total = make("const", value=True)
+    for test, truth in value.guards:
+        one = test if truth else build.apply("py.not", test)
+        if total.op == "const":
+            total = one
+        else:
+            # The later guard is the outer branch's.
+            total = build.choose(one, [total], [make("const", value=False)])[0]
+    return total
+
+
+def _where_present(value: Maybe) -> Any:
+    """Return the value, computed only where it is there."""
+    if not value.guards:
+        return value.value
+    there = _presence(value)
+    new: list[Any] = []
+    for leaf in leaves(value.value):
+        if not is_carriable(leaf):
+            new.append(leaf)
+            continue
+        expr = build.lift(unwrap(leaf))
+        held = build.choose(there, [expr], [make("undef", type=typed(expr))])[0]
+        new.append(Arr(held, leaf.storage if isinstance(leaf, Arr) else frozenset()))
+    return refill(value.value, new)
 
 
 def _mismatch(then: Any, other: Any) -> str:
@@ -96,13 +152,21 @@ def _choose_all(
 ) -> None:
     then_leaves: list[Expr] = []
     other_leaves: list[Expr] = []
-    for _, then, other in chosen:
+    for name, then, other in chosen:
+        if _is_flag(name):
+            # Alone in its node, so that equal flags are one node whatever else is merged.
+            sides = [build.lift(unwrap(v)) for v in (then, other)]
+            flag = fold_flag(build.choose(condition, sides[:1], sides[1:])[0])
+            merged[name] = flag.attr("value") if flag.op == "const" else Arr(flag)
+            continue
         for a, b in zip(leaves(then), leaves(other), strict=True):
             if not same(a, b) or isinstance(a, Arr):
                 then_leaves.append(build.lift(unwrap(a)))
                 other_leaves.append(build.lift(unwrap(b)))
-    results = list(build.choose(condition, then_leaves, other_leaves))
+    results = list(build.choose(condition, then_leaves, other_leaves)) if then_leaves else []
     for name, then, other in chosen:
+        if _is_flag(name):
+            continue
         new: list[Any] = []
         for a, b in zip(leaves(then), leaves(other), strict=True):
             if same(a, b) and not isinstance(a, Arr):
@@ -116,14 +180,14 @@ def _choose_all(
                 if spans is not None:
                     tracer.notes.setdefault(expr, spans)
         merged[name] = refill(then, new)
-    for name in list(merged):
-        if name in ("@exit", "@break") and isinstance(merged[name], Arr):
-            merged[name] = _flag(merged[name])
 
 
-def _flag(value: Arr) -> Any:
+def _is_flag(name: str) -> bool:
+    return name in ("@exit", "@break") or name.startswith("@taken")
+
+
+def fold_flag(expr: Expr) -> Expr:
     """Fold a flag whose two sides are constants into its condition."""
-    expr = value.expr
     if expr.op == "item" and expr.inputs[0].op == "if":
         node = expr.inputs[0]
         n = int(node.attr("n"))  # type: ignore[call-overload]
@@ -131,7 +195,9 @@ def _flag(value: Arr) -> Any:
         condition, then, other = node.inputs[0], node.inputs[1 + k], node.inputs[1 + n + k]
         if then.op == "const" and other.op == "const":
             if then.attr("value") is True and other.attr("value") is False:
-                return Arr(condition)
+                return condition
             if then.attr("value") is False and other.attr("value") is True:
-                return Arr(make("py.not", [condition]))
-    return value
+                if condition.op == "py.not":
+                    return condition.inputs[0]
+                return make("py.not", [condition])
+    return expr

@@ -122,8 +122,11 @@ class _Placer:
             self.level[value.name] = level
             self.made_by[value.name] = step
         if step.op == "loop":
-            for param, start in zip(step.params[1:], step.inputs[1:], strict=True):
-                self.values[param] = replace(self.values[start], name=param, label="")
+            carried = zip(step.params[1:], step.inputs[1:], step.outputs, strict=True)
+            for param, start, after in carried:
+                # What only the body binds has no value to start from.
+                known = self.values[start] if start else after
+                self.values[param] = replace(known, name=param, label="")
                 self.level[param] = level + 1
                 self.params.add(param)
             self.level[step.params[0]] = level + 1
@@ -440,7 +443,7 @@ class _Writer:
         carried = [self.placer.splits.get(param) for param in step.params[1:]]
         inputs = [step.inputs[0]]
         for name, need in zip(step.inputs[1:], carried, strict=True):
-            inputs.append(self.convert(name, need, level, stack, step.text))
+            inputs.append(self.convert(name, need, level, stack, step.text) if name else "")
         test = self.block(step.blocks[0], level + 1, ["any"] * len(step.blocks[0].results), stack)
         # what the test moved is visible in the body, as are the test's own values
         body = self.block(step.blocks[1], level + 1, carried, stack)

@@ -13,6 +13,7 @@ import textwrap
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from lineal.errors import SourceError, Span, StaleSourceError, UnsupportedError
@@ -39,12 +40,17 @@ class Source:
     tree: ast.FunctionDef = field(repr=False)
     function: Callable[..., Any] = field(repr=False)
 
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines of `text`."""
+        return self.text.splitlines()
+
     def span(self, node: ast.AST) -> Span:
         """Return the place of `node` in the user's file."""
         row = getattr(node, "lineno", 1)
         column = getattr(node, "col_offset", 0)
         end = getattr(node, "end_col_offset", column + 1)
-        lines = self.text.splitlines()
+        lines = self.lines
         line = lines[row - 1] if 0 < row <= len(lines) else ""
         if getattr(node, "end_lineno", row) != row:
             end = len(line)
@@ -52,8 +58,16 @@ class Source:
 
     def segment(self, node: ast.AST) -> str:
         """Return the user's text for `node` on one line, shortened."""
-        found = ast.get_source_segment(self.text, node) or ast.unparse(node)
-        shown = " ".join(found.split())
+        row, end = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
+        if not row or not end or end > len(self.lines):
+            shown = " ".join(ast.unparse(node).split())
+            return shown if len(shown) <= 60 else shown[:57] + "..."
+        # Columns count UTF-8 bytes; what is not shown is not read.
+        parts = [line.encode() for line in self.lines[row - 1 : min(end, row + 60)]]
+        if end - row < 61:
+            parts[-1] = parts[-1][: getattr(node, "end_col_offset", None)]
+        parts[0] = parts[0][getattr(node, "col_offset", 0) :]
+        shown = " ".join(b" ".join(parts)[:400].decode(errors="ignore").split())
         return shown if len(shown) <= 60 else shown[:57] + "..."
 
 
@@ -89,12 +103,26 @@ def capture(function: Callable[..., Any]) -> Source:
     text = textwrap.dedent(raw)
     indent = len(raw) - len(raw.lstrip()) - (len(text) - len(text.lstrip()))
     tree = parse(text, name, code.co_filename)
-    if not _is_own_code(tree, code):
+    if not _is_own_code(tree, raw, code):
+        if any(n.startswith("@py") for n in (*code.co_names, *code.co_varnames)):
+            raise SourceError(
+                f"pytest has rewritten the assert statements of {name!r}",
+                hint="define the program in a module that is no test file, or write "
+                "PYTEST_DONT_REWRITE into the test file's docstring",
+            )
         raise StaleSourceError(
             f"the source text found for {name!r} in {code.co_filename} is not the code that runs",
             hint="the file changed after it was imported; import it again",
         )
-    return Source(name, code.co_filename, text, first, indent, tree, function)
+    source = Source(name, code.co_filename, text, first, indent, tree, function)
+    extra = tree.args.vararg or tree.args.kwarg
+    if extra is not None:
+        raise UnsupportedError(
+            f"*args and **kwargs are outside the language: {name!r} takes {extra.arg!r}",
+            hint="name every parameter",
+            span=source.span(extra),
+        )
+    return source
 
 
 def parse(text: str, name: str, file: str) -> ast.FunctionDef:
@@ -111,21 +139,30 @@ def parse(text: str, name: str, file: str) -> ast.FunctionDef:
     raise SourceError(f"no definition of {name!r} in the source found in {file}", hint=_LAZY_FORM)
 
 
-def _is_own_code(tree: ast.FunctionDef, code: types.CodeType) -> bool:
-    bare = ast.FunctionDef(**{f: getattr(tree, f) for f in tree._fields if hasattr(tree, f)})
-    bare.decorator_list = []
-    ast.copy_location(bare, tree)
-    body: list[ast.stmt] = [bare]
+def _is_own_code(tree: ast.FunctionDef, raw: str, code: types.CodeType) -> bool:
+    """Tell whether the definition in `raw` (as it stands in the file) compiles to `code`.
+
+    The text is compiled, not the tree: a sum of thousands of terms is too deep a tree for
+    compile(), and removing the indentation would change the strings inside.
+    """
+    lines = raw.splitlines(keepends=True)[tree.lineno - 1 :]
+    indent = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
+    head = ""
     if code.co_freevars:
         # Free variables exist only inside a function that binds them.
-        outer = ast.parse("def outer():\n    pass").body[0]
-        assert isinstance(outer, ast.FunctionDef)
-        binds = ast.parse("\n".join(f"{v} = None" for v in code.co_freevars)).body
-        outer.body = [*binds, bare]
-        body = [outer]
-    module = ast.fix_missing_locations(ast.Module(body=body, type_ignores=[]))
+        names = "".join(f"{name} = " for name in code.co_freevars)
+        head = f"def outer():\n{indent or ' '}{names}None\n"
+    elif indent:
+        head = "if True:\n"
+    if code.co_freevars and not indent:
+        lines = [f" {line}" for line in lines]
     future = code.co_flags & 0x1FF0000
-    compiled = compile(module, code.co_filename, "exec", flags=future, dont_inherit=True)
+    try:
+        compiled = compile(
+            head + "".join(lines), code.co_filename, "exec", flags=future, dont_inherit=True
+        )
+    except SyntaxError:
+        return False
     return any(_same_code(found, code) for found in _codes(compiled, tree.name))
 
 

@@ -12,6 +12,7 @@ import inspect
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,25 +20,36 @@ import numpy as np
 from lineal.errors import (
     AliasError,
     DTypeError,
-    ProgramError,
+    InputError,
     ShapeError,
     UnboundNameError,
     UnsupportedError,
 )
 from lineal.planner import build, functions
-from lineal.planner.bindings import Arr, Conflict, ListValue, Maybe, Rng, leaves, same, storages, unwrap
+from lineal.planner.bindings import (
+    Arr,
+    Conflict,
+    ListValue,
+    Maybe,
+    Rng,
+    leaves,
+    same,
+    storages,
+    unwrap,
+)
 from lineal.planner.expr import Expr, make
 from lineal.planner.infer import RNG, typed
-from lineal.planner.liveness import contains
+from lineal.planner.liveness import contains, reads
 from lineal.planner.logical import Leaf, Logical, Note, Tree
 from lineal.planner.merge import merge_values
-from lineal.planner.outside import Outside
+from lineal.planner.outside import Outside, Read
 from lineal.planner.source import Source, capture
 from lineal.planner.trace_expr import ExpressionTracer, Frame
 from lineal.planner.trace_loop import LoopTracer
 from lineal.planner.types import Facts, Type
 
 _LEAVES = (ast.Break, ast.Continue, ast.Return)
+_NESTED = 16  # branches that may nest before the rest of a chain starts a new branch
 _STATEMENT_HINTS: dict[type[ast.stmt], tuple[str, str]] = {
     ast.With: ("with", "do it outside the program"),
     ast.Try: ("try", "test the condition with if"),
@@ -75,7 +87,7 @@ class Traced:
 
     logical: Logical
     hidden: dict[str, Any]
-    log: dict[str, Any]
+    log: dict[str, Read]
 
 
 Describe = Callable[[Any, str], InputSpec | None]
@@ -108,7 +120,7 @@ class Tracer(LoopTracer, ExpressionTracer):
         self._inputs: dict[str, Expr] = {}
         self._facts: dict[str, Facts] = {}
         self._hidden: dict[str, Any] = {}
-        self._log: dict[str, Any] = {}
+        self._log: dict[str, Read] = {}
 
     # -- the whole program ---------------------------------------------------------------
 
@@ -124,7 +136,6 @@ class Tracer(LoopTracer, ExpressionTracer):
                 frame.env[name] = self.declare(value, hidden=False)
             else:
                 frame.env[name] = self._static_argument(value)
-        self._check_signature(source)
         result = self.body(source.tree)
         self.frames.pop()
         outputs: list[Expr] = []
@@ -147,16 +158,6 @@ class Tracer(LoopTracer, ExpressionTracer):
             warnings=tuple(self.warnings),
         )
         return Traced(logical, self._hidden, self._log)
-
-    def _check_signature(self, source: Source) -> None:
-        args = source.tree.args
-        if args.vararg or args.kwarg:
-            raise self.fail(
-                UnsupportedError,
-                "*args and **kwargs are outside the language",
-                source.tree,
-                "name every parameter",
-            )
 
     def declare(self, spec: InputSpec, hidden: bool) -> Arr:
         """Make the leaf for one input."""
@@ -184,14 +185,17 @@ class Tracer(LoopTracer, ExpressionTracer):
             outputs.append(value.expr)
             return Leaf(output=len(outputs) - 1)
         if isinstance(value, Rng):
-            raise ProgramError(
-                f"{source.name!r} returns a random generator", hint="return the drawn values"
+            raise UnsupportedError(
+                f"{source.name!r} returns a random generator",
+                hint="return the drawn values",
+                span=source.span(_last_return(source.tree)),
             )
         if value is None or isinstance(value, (bool, int, float, str, np.generic, np.dtype)):
             return Leaf(value=value)
         raise UnsupportedError(
             f"{source.name!r} returns a value of type {type(value).__name__}",
             hint="return arrays, numbers and tuples of them",
+            span=source.span(_last_return(source.tree)),
         )
 
     def body(self, tree: ast.FunctionDef) -> Any:
@@ -218,22 +222,50 @@ class Tracer(LoopTracer, ExpressionTracer):
     # -- statements ----------------------------------------------------------------------
 
     def block(self, statements: list[ast.stmt]) -> None:
-        """Run statements in order; what follows a possible exit runs under its flag."""
-        for position, statement in enumerate(statements):
+        """Run statements in order; what follows a possible exit runs under its flag.
+
+        The rest of a block nests one level deeper at each possible exit, so it is cut into
+        parts of `_NESTED` exits: after a part, the flag stands for all exits before it.
+        """
+        position = 0
+        while position < len(statements):
+            statement = statements[position]
+            position += 1
             self.statement(statement)
             if not contains(statement, _LEAVES):
                 continue
-            flag = self.frame.env.get("@exit", False)
-            if flag is False:
-                continue
-            if flag is True:
-                return
-            rest = statements[position + 1 :]
-            if rest:
-                live = self.frame.live.after[id(rest[-1])]
+            while position < len(statements):
+                flag = self.frame.env.get("@exit", False)
+                if flag is False:
+                    break
+                if flag is True:
+                    return
+                part = self._part(statements[position:])
+                position += len(part)
+                live = self.frame.live.after[id(part[-1])]
                 running = build.apply("py.not", flag.expr)
-                self.fork(running, lambda: self.block(rest), lambda: None, live, rest[0])
-            return
+                self.fork(
+                    running, partial(self._go_on, part), self._gone, live, part[0]
+                )
+
+    def _go_on(self, part: list[ast.stmt]) -> None:
+        env = self.frame.env
+        env["@exit"] = False
+        if "@break" in env:
+            env["@break"] = False
+        self.block(part)
+
+    def _gone(self) -> None:
+        self.frame.env["@exit"] = True
+
+    @staticmethod
+    def _part(rest: list[ast.stmt]) -> list[ast.stmt]:
+        exits = 0
+        for count, statement in enumerate(rest, 1):
+            exits += contains(statement, _LEAVES)
+            if exits == _NESTED:
+                return rest[:count]
+        return rest
 
     def statement(self, s: ast.stmt) -> None:
         method = getattr(self, f"_do_{type(s).__name__}", None)
@@ -393,7 +425,7 @@ class Tracer(LoopTracer, ExpressionTracer):
         if condition is False:
             condition = make("const", value=False)
         token = build.apply(
-            "assert_", condition, self.state["@token"], message=str(message), line=self.span(s).line
+            "assert_", condition, self.state["@token"], message=str(message)
         )
         self.note(token, s)
         self.state["@token"] = token
@@ -407,17 +439,27 @@ class Tracer(LoopTracer, ExpressionTracer):
         self.frame.env["@exit"] = True
 
     def _do_If(self, s: ast.If) -> None:
-        # An elif chain is taken link by link, then merged from the last link back.
-        live = self.frame.live.after[id(s)]
+        self._chain(s, self.frame.live.after[id(s)])
+
+    def _chain(self, first: ast.If, live: frozenset[str]) -> None:
+        """Take an elif chain link by link, then merge from the last link back.
+
+        Each link nests in the one before, so after `_NESTED` links the others go into a branch
+        of their own, under the condition that none was taken.
+        """
+        mark = f"@taken:{first.lineno}"
         start = len(self.known)
         taken: list[tuple[Expr, dict[str, Any], dict[str, Expr], ast.If]] = []
-        link: ast.If = s
+        link = first
+        rest: ast.If | None = None
+        self.frame.env[mark] = False
         while True:
             condition = self.condition(link.test)
             if isinstance(condition, Expr):
                 env, state = dict(self.frame.env), dict(self.state)
                 known = len(self.known)
                 self.assume(condition, True)
+                self.frame.env[mark] = True
                 self.block(link.body)
                 del self.known[known:]
                 taken.append((condition, self.frame.env, self.state, link))
@@ -428,12 +470,21 @@ class Tracer(LoopTracer, ExpressionTracer):
                 break
             if len(link.orelse) == 1 and isinstance(link.orelse[0], ast.If):
                 link = link.orelse[0]
+                if len(taken) == _NESTED:
+                    rest = link
+                    break
                 continue
             self.block(link.orelse)
             break
         del self.known[start:]
+        if rest is not None:
+            live |= reads(rest)
         for condition, env, state, place in reversed(taken):
             self.merge(condition, env, state, live, place)
+        done = self.frame.env.pop(mark)
+        if rest is not None:
+            none = build.apply("py.not", unwrap(done))
+            self.fork(none, partial(self._chain, rest, live), lambda: None, live, rest)
 
     def fork(
         self,
@@ -500,13 +551,21 @@ class Tracer(LoopTracer, ExpressionTracer):
                 return Arr(expr, frozenset([f"input:{label}"]))
         label = name if name not in self._inputs else f"{name}@{self.frame.source.name}"
         with self.at(node):
-            spec = self._describe(value, label)
+            try:
+                spec = self._describe(value, label)
+            except InputError as error:
+                if hasattr(value, "shape"):  # an array that a program cannot take
+                    error.span = error.span or self.span(node)
+                    raise
+                spec = None
         if spec is None:
             raise self.fail(
                 UnsupportedError,
                 f"{name!r} is a {type(value).__name__}, which the language does not know",
                 node,
-                "pass arrays and numbers; methods of your own classes cannot be planned",
+                "use a seeded generator: rng = np.random.default_rng(0)"
+                if isinstance(getattr(value, "__self__", None), np.random.RandomState)
+                else "pass arrays and numbers; methods of your own classes cannot be planned",
             )
         self._hidden[label] = value
         return self.declare(spec, hidden=True)
@@ -544,13 +603,6 @@ class Tracer(LoopTracer, ExpressionTracer):
             bound = inspect.signature(function).bind(*args, **kwargs)
         except TypeError as error:
             raise self.fail(UnsupportedError, f"call of {target.name!r}: {error}", node) from None
-        if target.tree.args.vararg or target.tree.args.kwarg:
-            raise self.fail(
-                UnsupportedError,
-                f"{target.name!r} takes *args or **kwargs",
-                node,
-                "name every parameter",
-            )
         defaults = [
             p
             for p in inspect.signature(function).parameters.values()
@@ -571,6 +623,12 @@ class Tracer(LoopTracer, ExpressionTracer):
 
 
 _MISSING = object()
+
+
+def _last_return(tree: ast.FunctionDef) -> ast.AST:
+    """Return the statement that an error about the returned value points at."""
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Return)]
+    return max(found, key=lambda node: node.lineno, default=tree)
 
 
 def _mark(value: Any, place: str) -> Any:

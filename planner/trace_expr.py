@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
+import difflib
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -66,6 +67,7 @@ _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq",
     ast.NotEq: "ne",
 }
+_LEAF_OPS = frozenset(["const", "input", "param", "undef"])
 _STATIC_TYPES = (bool, int, float, str, type(None), np.dtype, slice, type(Ellipsis))
 _UNSUPPORTED_EXPRESSIONS: dict[type[ast.expr], tuple[str, str]] = {
     ast.ListComp: ("a list comprehension", "use whole-array operations, or a `for` loop"),
@@ -82,6 +84,23 @@ _UNSUPPORTED_EXPRESSIONS: dict[type[ast.expr], tuple[str, str]] = {
     ast.NamedExpr: ("an assignment expression (:=)", "assign on a line of its own"),
     ast.Starred: ("a starred expression", "write the items out"),
 }
+
+
+_DEFAULT_HINTS: tuple[tuple[type[ProgramError], str], ...] = (
+    (ShapeError, "slice, reshape or transpose an operand so that the shapes fit"),
+    (DTypeError, "convert the operand with astype first"),
+    (StaticValueError, "compute it from shapes, constants or integer arguments"),
+    (UnboundNameError, "assign the name on every path before it is used"),
+    (UnsupportedError, "write it with what the grammar page lists"),
+)
+
+
+def _default_hint(error: ProgramError) -> str:
+    """Return what to try where the place of the error could not say it better."""
+    for kind, hint in _DEFAULT_HINTS:
+        if isinstance(error, kind):
+            return hint
+    return "NumPy raises here too; change the values"
 
 
 class Frame:
@@ -133,6 +152,7 @@ class ExpressionTracer(build.Context):
         except ProgramError as error:
             if error.span is None:
                 error.span = self.span(node)
+                error.hint = error.hint or _default_hint(error)
                 if operands and not error.operands:
                     error.operands = tuple(f"{k}: {describe(v)}" for k, v in operands.items())
             raise
@@ -142,7 +162,9 @@ class ExpressionTracer(build.Context):
     def fail(
         self, kind: type[ProgramError], message: str, node: ast.AST, hint: str = ""
     ) -> ProgramError:
-        return kind(message, hint=hint, span=self.span(node))
+        error = kind(message, hint=hint, span=self.span(node))
+        error.hint = error.hint or _default_hint(error)
+        return error
 
     def warn(self, message: str) -> None:
         if self._at is not None:
@@ -153,8 +175,15 @@ class ExpressionTracer(build.Context):
         return frozenset([f"s{self._fresh}"])
 
     def note(self, expr: Expr, node: ast.AST, name: str = "") -> None:
-        known = self.notes.get(expr, Note())
-        self.notes[expr] = known.merged(Note((self.span(node),), name))
+        span = self.span(node)
+        self.notes[expr] = self.notes.get(expr, Note()).merged(Note((span,), name))
+        # What was built on the way has the same place: an error in it names the line too.
+        stack = list(expr.inputs)
+        while stack:
+            part = stack.pop()
+            if part not in self.notes and part.op not in _LEAF_OPS:
+                self.notes[part] = Note((span,))
+                stack.extend(part.inputs)
 
     # -- static values -------------------------------------------------------------------
 
@@ -164,6 +193,13 @@ class ExpressionTracer(build.Context):
         if isinstance(value, Expr):
             found = self.try_static(value)
             if found is None:
+                try:
+                    evaluate_scalar(value, self.scalars, strict=True)
+                except (ArithmeticError, ValueError) as error:
+                    raise ProgramError(
+                        f"{what}: {type(error).__name__}: {error}",
+                        hint="NumPy raises here too; change the values",
+                    ) from error
                 raise StaticValueError(
                     f"{what} must be known when the plan is made, and here it depends on data "
                     "or on a loop",
@@ -176,10 +212,7 @@ class ExpressionTracer(build.Context):
         """Return the value of an expression over scalar arguments, recording it as a guard."""
         if expr.op == "const":
             return (expr.attr("value"),)
-        try:
-            found = evaluate_scalar(expr, self.scalars)
-        except ArithmeticError as error:
-            raise ProgramError(f"{type(error).__name__}: {error}") from error
+        found = evaluate_scalar(expr, self.scalars)
         if found is not None:
             self.guards.setdefault(Guard(expr, found[0]))
         return found
@@ -255,11 +288,44 @@ class ExpressionTracer(build.Context):
 
     def holds(self, condition: Expr, truth: bool) -> bool:
         """Tell whether `condition` is known to be `truth` where we are."""
-        for known, value in self.known:
-            if known is condition and value is truth:
-                return True
+        decided = self.decided(condition)
+        if decided is not None:
+            return decided is truth
         found = self.try_static(condition)
         return found is not None and bool(found[0]) is truth
+
+    def decided(self, condition: Expr) -> bool | None:
+        """Return what the known conditions say of `condition`, None if nothing."""
+        known = dict(reversed(self.known))
+        values: dict[Expr, bool | None] = {}
+        stack = [condition]
+        while stack:
+            expr = stack[-1]
+            needs: list[Expr] = []
+            value: bool | None = None
+            if expr in known:
+                value = known[expr]
+            elif expr.op == "const":
+                value = bool(expr.attr("value"))
+            elif expr.op == "py.not":
+                needs = [expr.inputs[0]]
+                inner = values.get(needs[0])
+                value = None if inner is None else not inner
+            elif expr.op == "item" and expr.inputs[0].op == "if" and expr.inputs[0].attr("n") == 1:
+                test, then, other = expr.inputs[0].inputs
+                needs = [test]
+                if test in values:
+                    taken = values[test]
+                    needs = [then, other] if taken is None else [then if taken else other]
+                    sides = {values.get(side) for side in needs}
+                    value = sides.pop() if len(sides) == 1 else None
+            missing = [n for n in needs if n not in values]
+            if missing:
+                stack.extend(missing)
+                continue
+            values[expr] = value
+            stack.pop()
+        return values[condition]
 
     def assume(self, condition: Expr, truth: bool) -> None:
         """Take `condition` as known, with what follows from it."""
@@ -270,11 +336,12 @@ class ExpressionTracer(build.Context):
             if expr.op == "py.not":
                 todo.append((expr.inputs[0], not value))
             elif expr.op == "item" and expr.inputs[0].op == "if":
-                test, then, other = expr.inputs[0].inputs[:3]
-                if expr.inputs[0].attr("n") == 1 and _is_const(other, False) and value:
-                    todo += [(test, True), (then, True)]
-                if expr.inputs[0].attr("n") == 1 and _is_const(then, True) and not value:
-                    todo += [(test, False), (other, False)]
+                if expr.inputs[0].attr("n") != 1:
+                    continue
+                test, then, other = expr.inputs[0].inputs
+                for side, taken, rest in ((then, True, other), (other, False, then)):
+                    if _is_const(rest, not value):
+                        todo += [(test, taken), (side, value)]
 
     def _outside(self, name: str, node: ast.AST) -> Any:
         found = self.frame.outside.lookup(name)
@@ -291,10 +358,25 @@ class ExpressionTracer(build.Context):
         raise NotImplementedError
 
     def _ev_Tuple(self, node: ast.Tuple) -> Any:
-        return tuple(self.ev(item) for item in node.elts)
+        return tuple(self._items(node.elts))
 
     def _ev_List(self, node: ast.List) -> Any:
-        return ListValue(self.ev(item) for item in node.elts)
+        return ListValue(self._items(node.elts))
+
+    def _items(self, nodes: list[ast.expr]) -> list[Any]:
+        """Evaluate items in order; a starred tuple gives its own items."""
+        found: list[Any] = []
+        for node in nodes:
+            if not isinstance(node, ast.Starred):
+                found.append(self.ev(node))
+                continue
+            value = self.ev(node.value)
+            if not isinstance(value, tuple):
+                raise self.fail(
+                    UnsupportedError, "* of something that is no tuple", node, "index it"
+                )
+            found.extend(value)
+        return found
 
     def _ev_Slice(self, node: ast.Slice) -> Any:
         return slice(*(p and self.ev(p) for p in (node.lower, node.upper, node.step)))
@@ -459,9 +541,9 @@ class ExpressionTracer(build.Context):
         with self.at(node, {self._shown(node): value}):
             condition = self.truth(value)
             if isinstance(condition, Expr):
-                for known, truth in self.known:
-                    if known is condition:
-                        return truth
+                decided = self.decided(condition)
+                if decided is not None:
+                    return decided
                 found = self.try_static(condition)
                 return condition if found is None else bool(found[0])
             return condition
@@ -476,7 +558,13 @@ class ExpressionTracer(build.Context):
                 return self._array_attribute(base, name, node)
         if isinstance(base, types.ModuleType):
             if not hasattr(base, name):
-                raise self.fail(UnboundNameError, f"module {base.__name__!r} has no {name!r}", node)
+                close = difflib.get_close_matches(name, dir(base), 3)
+                raise self.fail(
+                    UnboundNameError,
+                    f"module {base.__name__!r} has no {name!r}",
+                    node,
+                    f"did you mean {' or '.join(close)}?" if close else "check the spelling",
+                )
             self.frame.outside.record_attribute(base, name)
             return self.import_value(getattr(base, name), self._shown(node), node)
         if isinstance(base, (np.dtype, np.finfo, np.iinfo)):
@@ -497,7 +585,7 @@ class ExpressionTracer(build.Context):
                 return base
             return self.wrap(build.apply("transpose", base.expr), node, base.storage)
         if name == "mT":
-            result = functions._matrix_transpose(self, base.expr)
+            result = functions.FUNCTIONS[np.matrix_transpose].fn(self, base.expr)
             return self.wrap(result, node, base.storage)
         if name == "shape":
             return tuple(self._dim(base.expr, axis) for axis in range(type_.ndim))
@@ -609,20 +697,10 @@ class ExpressionTracer(build.Context):
                 node,
                 f"supported methods: {', '.join(sorted(functions.METHODS))}",
             )
-        if name == "transpose" and len(args) > 1:
-            args = [tuple(args)]
         return self._build(entry, [base, *args], kwargs, node)
 
     def _arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
-        args: list[Any] = []
-        for arg in node.args:
-            if isinstance(arg, ast.Starred):
-                value = self.ev(arg.value)
-                if not isinstance(value, tuple):
-                    raise self.fail(UnsupportedError, "* of something that is no tuple", arg)
-                args.extend(value)
-            else:
-                args.append(self.ev(arg))
+        args = self._items(node.args)
         kwargs: dict[str, Any] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
@@ -651,7 +729,7 @@ class ExpressionTracer(build.Context):
         }
         hint = hints.get(getattr(target, "__name__", ""), "see the grammar page for what is")
         module = getattr(target, "__module__", "") or ""
-        if module.startswith("numpy.random") or "random" in shown:
+        if module.startswith("numpy.random") or ".random." in shown:
             hint = "use a seeded generator: rng = np.random.default_rng(0)"
         return self.fail(UnsupportedError, f"a call of {shown} is outside the language", node, hint)
 

@@ -51,6 +51,8 @@ class Head:
 class LoopTracer(ExpressionTracer):
     """The loop statements of a tracer."""
 
+    _cause: tuple[str, Any, Any] = ("", None, None)  # the carried value that was looked at last
+
     def block(self, statements: list[ast.stmt]) -> None:
         raise NotImplementedError
 
@@ -76,6 +78,8 @@ class LoopTracer(ExpressionTracer):
         if static == 0:
             return
         trip_expr = build.lift(trip)
+        if isinstance(trip, Expr):
+            self.note(trip, s.iter)
 
         def index(counter: Expr) -> Any:
             moved = counter if step == 1 else build.binary(self, "mul", counter, step)
@@ -85,7 +89,8 @@ class LoopTracer(ExpressionTracer):
                 else build.binary(self, "add", moved, start)
             )
 
-        runs = static is not None or self._surely_runs(trip_expr)
+        # Whether an open range runs is asked only where it matters: a plan then serves both.
+        runs = static is not None or self.decided(self._ran(trip_expr)) is True
         head = Head(trip_expr, index, s.target.id, None, runs)
         self._loop(s, head, env, peels=0)
 
@@ -138,7 +143,9 @@ class LoopTracer(ExpressionTracer):
             3: lambda: tuple(values),
         }[len(values)]()
         if isinstance(step, int) and step == 0:
-            raise self.fail(ProgramError, "range step must not be zero", call)
+            raise self.fail(
+                ProgramError, "range step must not be zero", call, "use a step such as 1 or -1"
+            )
         if all(isinstance(v, int) for v in (start, stop, step)):
             return start, step, len(range(start, stop, step))
         return start, step, build.apply("range_len", start, stop, step)
@@ -170,13 +177,27 @@ class LoopTracer(ExpressionTracer):
         if tried:
             return
         if peels == _MAX_PEELS:
-            raise self.fail(
-                DTypeError,
-                "a value changes its type in every iteration of this loop",
-                s,
-                "convert it to one dtype with astype before and inside the loop",
-            )
+            raise self._unsettled(s)
         self._peel(s, head, peels)
+
+    def _unsettled(self, s: ast.stmt) -> ProgramError:
+        name, before, after = self._cause
+        shapes = isinstance(before, Arr) and isinstance(after, Arr)
+        if shapes and typed(before.expr).dtype == typed(after.expr).dtype:
+            return self.fail(
+                ShapeError,
+                f"{name!r} changes its shape in every iteration of this loop: "
+                f"{describe(before)}, then {describe(after)}",
+                s,
+                "allocate the final shape before the loop and assign into parts of it",
+            )
+        return self.fail(
+            DTypeError,
+            f"{name!r} changes its type in every iteration of this loop: "
+            f"{describe(before)}, then {describe(after)}",
+            s,
+            "convert it to one dtype with astype before and inside the loop",
+        )
 
     def _peel(self, s: ast.For | ast.While, head: Head, peels: int) -> None:
         """Run the first iteration before the loop, then the loop for the rest."""
@@ -224,6 +245,12 @@ class LoopTracer(ExpressionTracer):
             first()
             return
         condition = self.condition(s.test) if isinstance(s, ast.While) else self._ran(head.trip)
+        if isinstance(s, ast.For):
+            known = self.try_static(condition)
+            if known is not None:
+                if known[0]:
+                    first()
+                return
         self.fork(condition, first, lambda: None, live, s)
 
     @staticmethod
@@ -347,6 +374,7 @@ class LoopTracer(ExpressionTracer):
             if isinstance(value, Conflict):
                 raise self.fail(ShapeError, f"{name!r} {value.message}", s)
             value = _sure(value)
+            self._cause = (name, start[name], value)
             old, new = leaves(start[name]), leaves(value)
             if len(old) != len(new) or isinstance(start[name], tuple) != isinstance(value, tuple):
                 return "peel"
