@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lineal.errors import LinealError, Span
 from lineal.engine.progress import Progress
 from lineal.engine.reuse import in_place
+from lineal.errors import LinealError, Span
 from lineal.kernels import registry
 from lineal.planner.plan import Block, PhysicalPlan, Step, Value, steps_of
 
@@ -26,11 +26,20 @@ Instruction = tuple[Callable[[Slots], None], Step]
 class BlockRuntime(Protocol):
     """What the interpreter needs of a runtime for blocked values."""
 
-    def run(self, step: Step, operands: list[Any]) -> tuple[Any, ...]: ...
-    def adopt(self, value: Any, planned: Value) -> Any: ...
-    def fetch(self, value: Any) -> Any: ...
-    def findings(self) -> list[tuple[str, Step]]: ...
-    def end_iteration(self, live: list[Any]) -> None: ...
+    def run(self, step: Step, operands: list[Any]) -> tuple[Any, ...]:
+        """Queue a step; one value per result, blocked or not."""
+
+    def adopt(self, value: Any, planned: Value) -> Any:
+        """Cut an input into the blocks that the plan gives it."""
+
+    def fetch(self, value: Any) -> Any:
+        """Return a blocked value whole, in this process."""
+
+    def findings(self) -> list[tuple[str, Step | None]]:
+        """Return floating-point findings of tasks: NumPy's word and the step."""
+
+    def end_iteration(self, live: list[Any]) -> None:
+        """End an iteration of a loop; `live` are the blocked values that the next one sees."""
 
 
 @dataclass
@@ -86,7 +95,7 @@ class Executable:
             slots[at] = value
         run = _Run(slots, runtime, progress)
         modes = {k: "call" if v == "warn" else v for k, v in np.geterr().items()}
-        with np.errstate(call=run.found, **modes):  # type: ignore[call-overload]
+        with np.errstate(call=run.found, **modes):  # type: ignore[arg-type]
             run.execute(self._program)
         results = []
         for at in self._outputs:
@@ -106,7 +115,7 @@ class Executable:
 
     def _block(self, block: Block) -> CompiledBlock:
         onces = [
-            CompiledOnce(self._at(f"once:{id(once)}"), once.level, [self._step(s) for s in once.steps])
+            CompiledOnce(self._at(f"once:{id(once)}"), [self._step(s) for s in once.steps])
             for once in block.once
         ]
         return CompiledBlock(
@@ -175,12 +184,13 @@ class CompiledOnce:
     """Hoisted instructions and the slot that tells whether they have run."""
 
     done: int
-    level: int
     code: list[Instruction | ControlStep]
 
 
 @dataclass
 class CompiledBlock:
+    """A block: hoisted groups first, then its own instructions; `results` are slots."""
+
     onces: list[CompiledOnce]
     code: list[Instruction | ControlStep]
     results: list[int]

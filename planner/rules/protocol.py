@@ -12,8 +12,6 @@ from dataclasses import dataclass, field, replace
 
 from lineal.errors import ProgramError
 from lineal.planner.expr import Expr, rebuild, walk
-from lineal.planner.infer import type_of
-from lineal.planner.levels import Levels, find_levels
 from lineal.planner.logical import Logical, Note, Notes
 from lineal.planner.plan import Decision
 from lineal.planner.render import expression
@@ -36,6 +34,7 @@ class Rule:
 
     @property
     def name(self) -> str:
+        """The function's name: what decisions show and `rewrites` switches off."""
         return self.fn.__name__
 
     @property
@@ -51,7 +50,6 @@ class Facts:
     program: Logical
     refusals: dict[tuple[str, str], Decision] = field(default_factory=dict)
     _uses: dict[Expr, int] | None = None
-    _levels: Levels | None = None
     _order: dict[Expr, int] | None = None
 
     @property
@@ -74,24 +72,12 @@ class Facts:
             self._order = {node: i for i, node in enumerate(walk(self.program.outputs))}
         return self._order
 
-    @property
-    def levels(self) -> Levels:
-        if self._levels is None:
-            self._levels = find_levels(self.program)
-        return self._levels
-
-    def note(self, node: Expr) -> Note:
-        return self.program.notes.get(node, Note())
-
-    def text(self, node: Expr) -> str:
-        return expression(node, self.program.notes)
-
     def refuse(
         self, rule: str, node: Expr, after: str, reason: str, **numbers: float
     ) -> None:
         """Record that `rule` looked at `node` and left it, with the figures compared."""
-        spans = self.note(node).spans
-        before = self.text(node)
+        spans = self.program.notes.get(node, Note()).spans
+        before = expression(node, self.program.notes)
         self.refusals.setdefault(
             (rule, before),
             Decision(
@@ -174,6 +160,3 @@ def inherit(notes: Notes, old: Expr, new: Expr) -> None:
         if child not in notes:
             notes[child] = Note(held.spans)
 
-
-def same_type(a: Expr, b: Expr) -> bool:
-    return type_of(a) == type_of(b)
