@@ -290,11 +290,11 @@ def _no_size_warning() -> Iterator[None]:
 
 def foreign_graph(array: Any) -> tuple[dict[Any, Foreign], list[Any]]:
     """Return a Dask array's tasks, optimised, and the keys of its blocks in C order."""
-    import dask
     from dask._task_spec import convert_legacy_graph
+    from dask.base import optimize
     from dask.core import flatten
 
-    (array,) = dask.optimize(array)
+    (array,) = optimize(array)
     graph = convert_legacy_graph(dict(array.__dask_graph__()))
     tasks = {key: Foreign(node, tuple(node.dependencies)) for key, node in graph.items()}
     return tasks, list(flatten(array.__dask_keys__()))
