@@ -58,6 +58,9 @@ class Executable:
         for step in plan.steps():
             for value in step.outputs:
                 self._types[value.name] = value
+            # A carried value has the form that it leaves its loop in.
+            if step.params:
+                self._types.update(zip(step.params[1:], step.outputs, strict=True))
         self.blocked = any(v.place == "blocked" for v in self._types.values())
         self._inputs = [self._at(v.name) for v in plan.inputs]
         self._program = self._block(plan.body)
