@@ -6,6 +6,7 @@ Blocked jobs become low-level Dask graphs; futures hold the results until they a
 from __future__ import annotations
 
 import contextlib
+import socket
 import importlib
 import secrets
 import threading
@@ -310,13 +311,29 @@ def connect(address: str) -> Any:
     """
     from distributed import Client
 
+    _probe(address)
     try:
         return Client(address, timeout="10s", set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
-        raise RunError(
-            f"no Dask scheduler answers at {address!r}: {error}",
-            hint="start one with `dask scheduler`, or pass a Client",
-        ) from error
+        raise RunError(f"no Dask scheduler answers at {address!r}: {error}", hint=_ADDRESS) from error
+
+
+_ADDRESS = "start one with `dask scheduler`, or pass a Client"
+
+
+def _probe(address: str) -> None:
+    """Raise RunError at once if nobody listens; a Client that fails to connect leaves threads."""
+    from distributed.comm.addressing import get_address_host_port, parse_address
+
+    try:
+        scheme, _ = parse_address(address)
+        if scheme not in ("tcp", "tls"):
+            return
+        host, port = get_address_host_port(address)
+        with socket.create_connection((host, port), timeout=10):
+            return
+    except (OSError, ValueError) as error:
+        raise RunError(f"no Dask scheduler answers at {address!r}: {error}", hint=_ADDRESS) from error
 
 
 def cluster_spec(client: Any, memory_limit: int | None = None) -> ClusterSpec:

@@ -86,6 +86,11 @@ class Program:
         """
         if result not in ("numpy", "dask"):
             raise OptionError(f"result must be 'numpy' or 'dask', not {result!r}")
+        if session is not None and not isinstance(session, Session):
+            raise OptionError(
+                f"session must be a la.Session, not {type(session).__name__}",
+                hint="la.Session(client), or leave it out to run in this process",
+            )
         options, kwargs = self._split(kwargs)
         return self._execute(session or default_session(), options, args, kwargs, result).value
 

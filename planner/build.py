@@ -155,6 +155,13 @@ def binary(ctx: Context, name: str, a: Operand, b: Operand) -> Operand:
         bitwise = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
         return _python(bitwise.get(name) or _PYTHON[name], a, b)
     if is_weak(a) and is_weak(b):
+        if name in ("and", "or", "xor") and all(typed(lift(v)).dtype.kind == "b" for v in (a, b)):
+            one, two = lift(a), lift(b)
+            if name == "xor":
+                return apply("py.ne", one, two)
+            known = make("const", value=name == "or")
+            sides = ([two], [known]) if name == "and" else ([known], [two])
+            return choose(one, *sides)[0]
         if name not in _PYTHON:
             raise UnsupportedError(
                 f"bitwise {name} of two Python scalars",

@@ -9,8 +9,8 @@ from lineal.kernels import specs
 from lineal.kernels.specs import Spec
 from lineal.planner.expr import Expr
 from lineal.planner.fold import evaluate_scalar
-from lineal.planner.infer import type_of
-from lineal.planner.logical import Logical, LoopView, Note
+from lineal.planner.infer import PY_INT, type_of
+from lineal.planner.logical import IfView, Logical, LoopView, Note
 from lineal.planner.plan import Value
 from lineal.planner.types import DENSE, Density, DensityKind, Type, upper
 
@@ -65,17 +65,30 @@ class Costing:
         return Value("", type_, storage, density)
 
     def adopt(self, param: Expr, init: Expr | None) -> None:
-        """Give a loop's parameter the form of its initial value; a changing value is held dense."""
+        """Give a loop's parameter the storage of its initial value; how full it stays is open."""
         type_ = type_of(param)
         assert isinstance(type_, Type)
         self.known[param] = (Value("", type_),)
-        if init is not None:
+        if init is not None and init.op != "undef":
             known = self.value(init)
-            self.known[param] = (replace(known, type=type_, density=DENSE, storage="dense"),)
+            density = DENSE
+            if known.storage == "sparse":
+                density = Density(known.density.value, DensityKind.ESTIMATED)
+            self.known[param] = (replace(known, type=type_, density=density),)
 
     def form(self, node: Expr, k: int) -> tuple[str, Density]:
         """Return the planned storage and density of result `k` of `node`."""
-        if node.op in ("loop", "if", "draw", "param", "undef"):
+        if node.op == "loop":
+            held = self.known.get(LoopView(node).params[k], (Value("", PY_INT),))[0]
+            return held.storage, held.density if held.storage == "sparse" else DENSE
+        if node.op == "if":
+            sides = (IfView(node).thens[k], IfView(node).elses[k])
+            known = [self.value(side) for side in sides]
+            if all(v.storage == "sparse" for v in known):
+                share = max(v.density.value for v in known)
+                return "sparse", Density(share, DensityKind.ESTIMATED)
+            return "dense", DENSE
+        if node.op in ("draw", "param", "undef", "todense"):
             return "dense", DENSE
         operands = [self.value(child) for child in node.inputs]
         values = tuple(c.attr("value") if c.op == "const" else None for c in node.inputs)

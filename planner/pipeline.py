@@ -18,6 +18,7 @@ from typing import Any
 from lineal.errors import OptionError
 from lineal.kernels.specs import Spec
 from lineal.planner.cluster import ClusterSpec
+from lineal.planner.forms import settle_forms
 from lineal.planner.lifetimes import with_lifetimes
 from lineal.planner.logical import Logical
 from lineal.planner.peak import peak_bytes
@@ -83,7 +84,7 @@ def _logical(request: Request, before: Compiled | None) -> Compiled:
 
 def _normalised(request: Request, before: Compiled) -> Compiled:
     logical = prune_loops(before.logical, request.rewrites)
-    return replace(before, logical=apply_rules(logical, NORMAL_FORM, request.rewrites))
+    return replace(before, logical=apply_rules(logical, NORMAL_FORM, request.rewrites, request.iterations))
 
 
 def _optimised(request: Request, before: Compiled) -> Compiled:
@@ -94,9 +95,10 @@ def _optimised(request: Request, before: Compiled) -> Compiled:
 
 
 def _physical(request: Request, before: Compiled) -> Compiled:
+    before = replace(before, logical=settle_forms(before.logical))
     plan = _laid_out(before.logical, request)
     if before.logical.outputs != before.traced.logical.outputs:
-        written = _laid_out(before.traced.logical, request)
+        written = _laid_out(settle_forms(before.traced.logical), request)
         plan = replace(
             plan, flops_as_written=written.flops, est_seconds_as_written=written.est_seconds
         )
@@ -171,6 +173,7 @@ def _laid_out(program: Logical, request: Request) -> PhysicalPlan:
         inputs=laid.inputs,
         body=body,
         outputs=laid.outputs,
+        effects=program.effects,
         flops=flops,
         flops_as_written=flops,
         est_seconds=spent,

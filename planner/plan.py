@@ -129,8 +129,9 @@ class PhysicalPlan:
     """A schedule with totals: what the engine runs and what explain prints.
 
     `inputs` are the values the caller binds, in order (name, type, place, splits); `outputs`
-    the names of results (`Logical.tree` says how they are packed).  `flops` and `moved_bytes`
-    count the whole run; `peak_bytes` is an upper bound.
+    the names of results, of which the last `effects` only order assertions (`Logical.tree` says
+    how the others are packed).  `flops` and `moved_bytes` count the whole run; `peak_bytes` is
+    an upper bound.
     `trip_counts` lists per loop the count that the totals use and how it is known.
     """
 
@@ -138,6 +139,7 @@ class PhysicalPlan:
     inputs: tuple[Value, ...]
     body: Block
     outputs: tuple[str, ...]
+    effects: int = 0
     flops: float = 0.0
     flops_as_written: float = 0.0
     est_seconds: float = 0.0
@@ -146,6 +148,11 @@ class PhysicalPlan:
     moved_bytes: float = 0.0
     trip_counts: tuple[tuple[str, float, str], ...] = ()
     decisions: tuple[Decision, ...] = field(default=(), repr=False)
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """The outputs that the caller sees."""
+        return self.outputs[: len(self.outputs) - self.effects]
 
     def steps(self) -> Iterator[Step]:
         """Yield every step, blocks included, in the order of execution."""

@@ -411,6 +411,11 @@ class ExpressionTracer(build.Context):
     def _tuple_operator(self, name: str, left: Any, right: Any) -> Any:
         if name == "add" and isinstance(left, tuple) and isinstance(right, tuple):
             return left + right
+        for items, times in ((left, right), (right, left)):
+            if name == "mul" and isinstance(items, tuple) and not isinstance(times, tuple):
+                count = self.static(times, "the number of repetitions")
+                if isinstance(count, int):
+                    return type(items)(list(items) * count)
         raise UnsupportedError(
             "arithmetic on a list or tuple", hint="make an array of it: np.array([...])"
         )

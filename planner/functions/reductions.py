@@ -25,13 +25,15 @@ def _reduce(
     **extra: Any,
 ) -> Expr:
     x = array(a)
-    ndim = typed(x).ndim
+    # NumPy lets a 0-d array be reduced over axis 0 or -1, which are not there.
+    ndim = max(typed(x).ndim, 1)
     if op not in ("argmin", "argmax"):
         extra["dtype"] = None if dtype is None else build.static_dtype(ctx, dtype)
+    where = build.static_axis(ctx, axis, ndim)
     return apply(
         op,
         x,
-        axis=build.static_axis(ctx, axis, ndim),
+        axis=where if typed(x).ndim else None,
         keepdims=build.static_bool(ctx, keepdims, "keepdims"),
         **extra,
     )

@@ -84,7 +84,7 @@ def negation_out_of_product(node: Expr, facts: Facts) -> Expr | None:
     if node.op != "matmul" or typed(node).dtype.kind != "f":
         return None
     for k, side in enumerate(node.inputs):
-        if side.op == "negative" and typed(node).size <= typed(side).size:
+        if side.op == "negative" and _entries(node, facts) <= _entries(side, facts):
             parts = list(node.inputs)
             parts[k] = side.inputs[0]
             if typed(parts[0]).dtype == typed(parts[1]).dtype:
@@ -92,11 +92,16 @@ def negation_out_of_product(node: Expr, facts: Facts) -> Expr | None:
     return None
 
 
+def _entries(node: Expr, facts: Facts) -> float:
+    """Return how many entries of `node` are computed over the run."""
+    return float(typed(node).size) * facts.runs(node)
+
+
 def scalar_out_of_product(node: Expr, facts: Facts) -> Expr | None:
     """(s * A) @ B -> s * (A @ B)
 
-    For a known scalar with 2**-20 <= |s| <= 2**20 in floats, where the result is no larger than
-    the scaled operand.
+    For a known scalar with 2**-20 <= |s| <= 2**20 in floats, where over the run the result has no
+    more entries than the scaled operand (which a loop may leave constant).
     """
     if node.op != "matmul" or typed(node).dtype.kind != "f":
         return None
@@ -114,11 +119,15 @@ def scalar_out_of_product(node: Expr, facts: Facts) -> Expr | None:
                     scalar=float(value),
                 )
                 continue
-            if typed(node).size > typed(a).size:
+            after, before = _entries(node, facts), _entries(side, facts)
+            if after > before:
                 facts.refuse(
-                    "scalar_out_of_product", node, "s * (A @ B)",
-                    "the product has more entries than the scaled operand",
-                    entries_of_product=typed(node).size, entries_of_operand=typed(a).size,
+                    "scalar_out_of_product",
+                    node,
+                    "s * (A @ B)",
+                    "over the run, the product has more entries than the scaled operand",
+                    entries_of_product=after,
+                    entries_of_operand=before,
                 )
                 continue
             parts = list(node.inputs)

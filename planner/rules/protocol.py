@@ -11,7 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from lineal.errors import ProgramError
+from lineal.planner.costing import Costing
 from lineal.planner.expr import Expr, rebuild, walk
+from lineal.planner.levels import Levels, find_levels
 from lineal.planner.logical import Logical, Note, Notes
 from lineal.planner.plan import Decision
 from lineal.planner.render import expression
@@ -48,9 +50,12 @@ class Facts:
     """What rules may ask about the program they rewrite, and where they say why not."""
 
     program: Logical
+    iterations: dict[str, float] | float | None = None
     refusals: dict[tuple[str, str], Decision] = field(default_factory=dict)
     _uses: dict[Expr, int] | None = None
+    _levels: Levels | None = None
     _order: dict[Expr, int] | None = None
+    _counts: Costing | None = None
 
     @property
     def uses(self) -> dict[Expr, int]:
@@ -72,6 +77,34 @@ class Facts:
             self._order = {node: i for i, node in enumerate(walk(self.program.outputs))}
         return self._order
 
+    @property
+    def _costing(self) -> Costing:
+        if self._counts is None:
+            self._counts = Costing(self.program, self.iterations)
+        return self._counts
+
+    @property
+    def levels(self) -> Levels:
+        """The loops that each node of the program depends on."""
+        if self._levels is None:
+            self._levels = find_levels(self.program)
+        return self._levels
+
+    def loops(self, node: Expr) -> frozenset[Expr]:
+        """Return the loops that a node's value depends on, also for a node that a rule made."""
+        found = self.levels.loops.get(node)
+        if found is None:
+            found = frozenset().union(*(self.loops(child) for child in node.inputs))
+            self.levels.loops[node] = found
+        return found
+
+    def runs(self, node: Expr) -> float:
+        """Return how often a node is computed over the run, hoisting taken into account."""
+        total = 1.0
+        for loop in self.loops(node):
+            total *= self._costing.count(loop)
+        return total
+
     def refuse(
         self, rule: str, node: Expr, after: str, reason: str, **numbers: float
     ) -> None:
@@ -87,7 +120,12 @@ class Facts:
         )
 
 
-def apply_rules(program: Logical, rules: tuple[Rule, ...], off: tuple[str, ...]) -> Logical:
+def apply_rules(
+    program: Logical,
+    rules: tuple[Rule, ...],
+    off: tuple[str, ...],
+    iterations: dict[str, float] | float | None = None,
+) -> Logical:
     """Apply local rules everywhere until none fires.
 
     Raises
@@ -103,7 +141,7 @@ def apply_rules(program: Logical, rules: tuple[Rule, ...], off: tuple[str, ...])
     seen: list[tuple[Expr, ...]] = []
     for _ in range(_MAX_PASSES):
         seen.append(program.outputs)
-        facts = Facts(program)
+        facts = Facts(program, iterations)
         notes: Notes = dict(program.notes)
         fired: list[str] = []
 

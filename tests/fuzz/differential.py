@@ -7,8 +7,10 @@ import warnings
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 import lineal as la
+from lineal.planner.rules.algebra import NORMAL_FORM
 
 from .generator import Generated
 
@@ -23,20 +25,33 @@ def reference(generated: Generated, inputs: dict[str, Any]) -> Any:
         return generated.function()(**copy.deepcopy(inputs))
 
 
-def check(generated: Generated, **options: Any) -> None:
+ALL_RULES = (*(rule.name for rule in NORMAL_FORM), "prune_loops", "chain_order")
+
+
+def sparse(inputs: dict[str, Any]) -> dict[str, Any]:
+    """Return the inputs with matrices as csr_array."""
+    return {
+        k: sp.csr_array(v) if isinstance(v, np.ndarray) and v.ndim == 2 else v
+        for k, v in inputs.items()
+    }
+
+
+def check(generated: Generated, *, as_csr: bool = False, **options: Any) -> None:
     """Raise Mismatch if the planned program differs from the plain one."""
     expected = reference(generated, generated.inputs)
     given = copy.deepcopy(generated.inputs)
+    if as_csr:
+        given = sparse(given)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         program = la.program(generated.function())
         found = program.run(**given, **options)
     for name, value in generated.inputs.items():
-        if not _identical(value, given[name]):
+        if not _identical(value, _dense(given[name])):
             raise Mismatch(f"input {name} was written into\n{generated.text}")
     slack = _slack(generated, expected)
     expected = expected if isinstance(expected, tuple) else (expected,)
-    found = found if isinstance(found, tuple) else (found,)
+    found = tuple(map(_dense, found if isinstance(found, tuple) else (found,)))
     if len(expected) != len(found):
         raise Mismatch(f"{len(expected)} results against {len(found)}\n{generated.text}")
     strict = options.get("algebra") == "strict" or not _finite(generated.inputs.values())
@@ -107,6 +122,10 @@ def _slack(generated: Generated, expected: Any) -> list[Any]:
 
 def _finite(values: Any) -> bool:
     return all(np.isfinite(v).all() for v in values if np.asarray(v).dtype.kind == "f")
+
+
+def _dense(value: Any) -> Any:
+    return value.toarray() if hasattr(value, "toarray") else value
 
 
 def _identical(a: Any, b: Any) -> bool:

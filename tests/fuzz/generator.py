@@ -14,37 +14,24 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .templates import (
+    AXIS,
+    BINARY,
+    HELPERS,
+    INDEXING,
+    LINALG,
+    MATRIX,
+    PAIR,
+    REDUCTIONS,
+    SCALAR,
+    UNARY,
+    VECTOR,
+)
+
 DTYPES = ("f8", "f4", "i8", "i4", "i1", "?")
 SIZES = (0, 1, 2, 3, 5)
-
-UNARY = ("np.abs({0})", "-{0}", "np.sqrt(np.abs({0}))", "np.tanh({0})", "np.exp(-np.abs({0}))",
-         "np.sign({0})", "np.square({0})", "np.floor({0})", "np.isnan({0})", "np.log1p(np.abs({0}))",
-         "{0} ** 2", "{0}.astype(float)", "{0}.copy()", "np.logical_not({0})", "{0} > 0",
-         "2 * {0}", "{0} / 3.0", "{0} + 1", "np.where({0} > 0, {0}, 0)", "np.clip({0}, -1, 1)",
-         "np.maximum({0}, 0)", "np.ones_like({0})", "np.round({0}, 1)")  # fmt: skip
-BINARY = ("{0} + {1}", "{0} - {1}", "{0} * {1}", "{0} / {1}", "np.maximum({0}, {1})",
-          "np.minimum({0}, {1})", "{0} < {1}", "{0} == {1}", "np.where({0} > {1}, {0}, {1})",
-          "np.logaddexp({0}, {1})", "np.logical_and({0}, {1})", "{0} // {1}", "{1} + {0}",
-          "np.hypot({0}, {1})")  # fmt: skip
-REDUCTIONS = ("{0}.sum()", "{0}.mean()", "np.max({0})", "{0}.min()", "np.any({0})", "{0}.all()",
-              "np.var({0})", "{0}.std()", "np.prod({0})", "np.linalg.norm({0})",
-              "np.count_nonzero({0})", "np.argmax({0})", "{0}.argmin()")  # fmt: skip
-AXIS = ("{0}.sum(axis={1})", "{0}.mean(axis={1}, keepdims=True)", "np.max({0}, axis={1})",
-        "{0}.var(axis={1})", "np.cumsum({0}, axis={1})", "np.sort({0}, axis={1})",
-        "{0}.argmax(axis={1})", "np.any({0}, axis={1}, keepdims=True)", "np.diff({0}, axis={1})",
-        "np.argsort({0}, axis={1}, kind='stable')", "np.linalg.norm({0}, axis={1})")  # fmt: skip
-MATRIX = ("{0}.T", "{0}[:, 0]", "{0}[0]", "{0}[::-1]", "{0}[:, None, 0]", "{0}.ravel()",
-          "{0}[1:, :-1]", "np.tril({0})", "np.trace({0})", "np.diag({0})", "{0}.T @ {0}",
-          "{0} @ {0}.T", "({0} @ {0}.T)[0]", "{0}.T.T", "({0} + {0}).T", "np.triu({0}, 1)",
-          "{0}[{0}[:, 0] > 0]", "np.vstack([{0}, {0}])", "np.hstack([{0}, {0}])",
-          "{0}.reshape(-1)", "{0}[[0, -1]]", "(-{0}).T @ {0}", "(2 * {0}).T @ {0}",
-          "np.einsum('ij,ij->i', {0}, {0})", "np.einsum('ij->ji', {0})")  # fmt: skip
-VECTOR = ("{0}[:, None]", "{0}[None, :]", "{0}[0]", "{0}[1:]", "{0} @ {0}", "np.outer({0}, {0})",
-          "np.diag({0})", "{0}[{0} > 0]", "np.concatenate([{0}, {0}])", "{0}.reshape(-1, 1)",
-          "{0}[::2]", "np.unique({0})", "{0}[-1]", "np.cumsum({0})")  # fmt: skip
-PAIR = ("{0} @ {1}", "{0}.T @ {1}", "{0} @ {1}.T", "{0}.T @ {1} @ {1}.T", "np.dot({0}, {1})",
-        "np.concatenate([{0}, {1}])", "np.outer({0}, {1})", "({0} @ {1}).T", "{0} @ {1} @ {1}",
-        "{0}.T @ ({0} @ {1})")  # fmt: skip
+MAX_ENTRIES = 400
+"""Values larger than this are not kept, so that shapes do not grow without end."""
 
 
 class Chooser(Protocol):
@@ -86,6 +73,34 @@ class Generated:
         return function
 
 
+def is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.ndim > 0
+
+
+def is_float_array(value: Any) -> bool:
+    return is_array(value) and value.dtype.kind == "f"
+
+
+def is_scalar(value: Any) -> bool:
+    return np.ndim(value) == 0
+
+
+def in_language(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return bool(value) and all(map(in_language, value))
+    if not isinstance(value, (np.ndarray, np.generic, bool, int, float)):
+        return False
+    if isinstance(value, int) and not -(2**60) < value < 2**60:
+        return False
+    held = np.asarray(value)
+    return (
+        held.dtype.kind in "fiub"
+        and held.dtype != np.float16
+        and held.ndim <= 2
+        and held.size <= MAX_ENTRIES
+    )
+
+
 @dataclass
 class Builder:
     """Grows one program."""
@@ -94,7 +109,10 @@ class Builder:
     exceptional: bool = False
     env: dict[str, Any] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
+    helpers: set[str] = field(default_factory=set)
     count: int = 0
+
+    # -- inputs --------------------------------------------------------------------------
 
     def array(self) -> Any:
         ndim = self.chooser.pick((0, 1, 1, 2, 2, 2))
@@ -108,6 +126,8 @@ class Builder:
                 value.flat[0] = self.chooser.pick((np.nan, np.inf, -np.inf, 0.0, -0.0))
         elif dtype.kind == "b":
             value = rng.integers(0, 2, size=shape).astype(bool)
+        elif dtype == np.int8 and self.chooser.pick((True, False)):
+            value = rng.integers(-128, 128, size=shape).astype(dtype)  # overflows soon
         else:
             value = rng.integers(-5, 6, size=shape).astype(dtype)
         if ndim == 0:
@@ -115,151 +135,244 @@ class Builder:
                                       np.asarray(value)[()]))
         return value
 
-    def run(self, text: str) -> Any:
+    # -- names and running ---------------------------------------------------------------
+
+    def space(self) -> dict[str, Any]:
+        space: dict[str, Any] = {"np": np}
+        for name in self.helpers:
+            exec(HELPERS[name], space)
+        return space
+
+    def evaluate(self, text: str) -> Any:
         """Evaluate `text` under NumPy; raise whatever NumPy raises."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            return eval(text, {"np": np}, self.env)
+            return eval(text, self.space(), dict(self.env))
+
+    def execute(self, body: list[str]) -> dict[str, Any] | None:
+        """Return the names after running `body`, None if NumPy or the language refuses."""
+        env = {k: np.array(v) if is_array(v) else v for k, v in self.env.items()}
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                exec("\n".join(body), self.space(), env)
+        except Exception:
+            return None
+        changed = [v for k, v in env.items() if k not in self.env]
+        return env if all(map(in_language, changed)) else None
+
+    def fresh(self, letter: str = "v") -> str:
+        self.count += 1
+        return f"{letter}{self.count}"
 
     def variable(self, test: Callable[[Any], bool] = lambda v: True) -> str | None:
-        names = [n for n, v in self.env.items() if test(v)]
+        names = [n for n, v in self.env.items() if not isinstance(v, tuple) and test(v)]
         return self.chooser.pick(names) if names else None
+
+    # -- expressions ---------------------------------------------------------------------
 
     def expression(self) -> tuple[str, Any] | None:
         """Return one valid expression over the variables, None if this choice does not fit."""
-        kind = self.chooser.pick(("unary", "binary", "binary", "reduction", "axis", "matrix",
-                                  "vector", "pair", "pair"))
-        def is_array(v: Any) -> bool:
-            return isinstance(v, np.ndarray) and v.ndim > 0
+        kind = self.chooser.pick(
+            ("unary", "binary", "binary", "reduction", "axis", "matrix", "vector", "pair", "pair",
+             "indexing", "linalg", "scalar", "helper")
+        )
+        parts: list[str | None]
         if kind == "unary":
-            parts = [self.variable(is_array)]
-            template = self.chooser.pick(UNARY)
+            parts, templates = [self.variable(is_array)], UNARY
         elif kind == "binary":
-            parts = [self.variable(), self.variable()]
-            template = self.chooser.pick(BINARY)
+            parts, templates = [self.variable(), self.variable()], BINARY
         elif kind == "reduction":
-            parts = [self.variable(is_array)]
-            template = self.chooser.pick(REDUCTIONS)
+            parts, templates = [self.variable(is_array)], REDUCTIONS
         elif kind == "axis":
-            parts = [self.variable(is_array), str(self.chooser.pick((0, 1, -1)))]
-            template = self.chooser.pick(AXIS)
+            axis = str(self.chooser.pick((0, 1, -1, (0, 1), (1,))))
+            parts, templates = [self.variable(is_array), axis], AXIS
         elif kind == "matrix":
             parts = [self.variable(lambda v: is_array(v) and v.ndim == 2)]
-            template = self.chooser.pick(MATRIX)
+            templates = MATRIX
         elif kind == "vector":
             parts = [self.variable(lambda v: is_array(v) and v.ndim == 1)]
-            template = self.chooser.pick(VECTOR)
+            templates = VECTOR
+        elif kind == "pair":
+            parts, templates = [self.variable(is_array), self.variable(is_array)], PAIR
+        elif kind == "indexing":
+            parts, templates = [self.variable(is_array), self.variable(is_scalar)], INDEXING
+        elif kind == "linalg":
+            parts = [self.variable(lambda v: is_float_array(v) and v.ndim == 2
+                                   and v.shape[0] > 0 and np.isfinite(v).all()
+                                   and np.abs(v).max(initial=0.0) < 1e3)]
+            templates = LINALG
+        elif kind == "scalar":
+            parts, templates = [self.variable(is_scalar), self.variable(is_scalar)], SCALAR
         else:
-            parts = [self.variable(is_array), self.variable(is_array)]
-            template = self.chooser.pick(PAIR)
+            name = self.chooser.pick(sorted(HELPERS))
+            self.helpers.add(name)
+            parts = [self.variable(is_array), self.variable()]
+            templates = (f"{name}({{0}}, {{1}})", f"{name}({{0}}, 2) + {{0}}",
+                         f"{name}({name}({{0}}, 1), {{1}})")
         if any(p is None for p in parts):
             return None
-        text = template.format(*parts)
+        text = self.chooser.pick(templates).format(*parts)
         try:
-            value = self.run(text)
+            value = self.evaluate(text)
         except Exception:
             return None
-        if not _in_language(value):
-            return None
-        return text, value
+        return (text, value) if in_language(value) else None
 
-    def assign(self, indent: str) -> None:
+    # -- statements ----------------------------------------------------------------------
+
+    def assign(self) -> None:
         for _ in range(6):
             found = self.expression()
             if found is not None:
                 text, value = found
-                name = f"v{self.count}"
-                self.count += 1
+                if isinstance(value, tuple):
+                    names = [self.fresh() for _ in value]
+                    self.env.update(zip(names, value, strict=True))
+                    self.lines.append(f"{', '.join(names)} = {text}")
+                    return
+                name = self.fresh()
                 self.env[name] = value
-                self.lines.append(f"{indent}{name} = {text}")
+                self.lines.append(f"{name} = {text}")
                 return
 
-    def loop(self, indent: str) -> None:
-        """A loop over values that keep their shape."""
-        name = self.variable(lambda v: isinstance(v, np.ndarray) and v.ndim > 0
-                             and v.dtype.kind == "f")
-        if name is None:
-            return
+    def in_place(self) -> None:
+        """Augmented and slice assignment to a private copy."""
+        name = self.variable(is_array)
         other = self.variable()
-        trips = self.chooser.number(0, 4)
-        fresh = f"v{self.count}"
-        self.count += 1
+        if name is None or other is None:
+            return
+        fresh = self.fresh()
+        head = f"{fresh} = {name}{self.chooser.pick(('.copy()', ' * 1', ' + 0'))}"
+        change = self.chooser.pick((
+            f"{fresh} += {other}", f"{fresh} *= 2", f"{fresh} -= {fresh}", f"{fresh}[0] = {other}",
+            f"{fresh}[1:] = 0", f"{fresh}[::2] += 1", f"{fresh}[..., -1] = {fresh}[..., 0]",
+            f"{fresh}[{fresh} > 0] = 7", f"{fresh}[[0, -1]] = {other}", f"{fresh}[:] = {other}",
+            f"{fresh} /= 3", f"{fresh} **= 2", f"{fresh}[:1] *= -1", f"{fresh}[0, 0] = 3",
+            f"{fresh}[-1] -= {fresh}[0]", f"{fresh}[:, 0] = {fresh}[:, -1]",
+        ))
+        self.keep([head, change], fresh)
+
+    def keep(self, body: list[str], *results: str) -> None:
+        """Run `body`; if it is valid, make it part of the program."""
+        env = self.execute(body)
+        if env is None or not all(n in env and in_language(env[n]) for n in results):
+            return
+        for name in results:
+            self.env[name] = env[name]
+        self.lines.extend(body)
+
+    def update(self, fresh: str, name: str, index: str) -> str:
+        """Return an expression that keeps the shape and dtype of `fresh` most of the time."""
+        other = self.variable() or name
         value = self.env[name]
         updates = [f"{fresh} * 0.5 + {name}", f"{fresh} + {other}", f"np.tanh({fresh}) - 1",
                    f"np.where({fresh} > 0, {fresh}, {name})", f"{fresh} - {fresh}.mean()",
-                   f"{fresh} * i"]
+                   f"{fresh} * {index}", f"np.maximum({fresh}, {name} - {index})",
+                   f"{fresh} / (1 + np.abs({fresh}).sum())", f"np.sort({fresh}, axis=0)[::-1]"]
         if value.ndim == 2:
             updates += [f"({name} @ {name}.T) @ {fresh} * 0.1", f"{fresh} @ ({name}.T @ {name})",
-                        f"{name} @ {name}.T @ {fresh} * 0.1"]
-        update = self.chooser.pick(updates)
-        style = self.chooser.pick(("for", "for", "while", "break", "branch", "item", "total"))
-        head = f"{indent}{fresh} = {name}{self.chooser.pick(('', '.copy()', ' * 1.5'))}"
-        body: list[str]
-        if style == "while":
-            k = f"k{self.count}"
-            body = [head, f"{indent}{k} = 0", f"{indent}while {k} < {trips}:",
-                    f"{indent}    {fresh} = {update.replace('* i', '* ' + k)}",
-                    f"{indent}    {k} += 1"]
-        elif style == "break":
-            body = [head, f"{indent}for i in range({trips}):",
-                    f"{indent}    {fresh} = {update}",
-                    f"{indent}    if np.abs({fresh}).sum() > 10.0:", f"{indent}        break"]
-        elif style == "branch":
-            body = [head, f"{indent}for i in range({trips}):",
-                    f"{indent}    if i % 2 == 0 and {fresh}.sum() > 0:",
-                    f"{indent}        {fresh} = {update}",
-                    f"{indent}    else:", f"{indent}        {fresh} = {fresh} + 1"]
-        elif style == "item":
-            body = [f"{indent}{fresh} = {name}.copy()",
-                    f"{indent}for i in range(min({trips}, {name}.shape[0])):",
-                    f"{indent}    {fresh}[i] = {fresh}[i] * 2 + i",
-                    f"{indent}    {fresh} += 1"]
-        elif style == "total":
-            total = f"t{self.count}"
-            body = [head, f"{indent}{total} = 0", f"{indent}for i in range({trips}):",
-                    f"{indent}    {total} = {total} + {fresh}.sum()",
-                    f"{indent}    {fresh} = {update}",
-                    f"{indent}{fresh} = {fresh} + {total}"]
-        else:
-            body = [head, f"{indent}for i in range({trips}):",
-                    f"{indent}    {fresh} = {update}"]
-        text = "\n".join(line[len(indent):] for line in body)
-        env = dict(self.env)
-        try:
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
-                exec(text, {"np": np}, env)
-        except Exception:
-            return
-        if not _in_language(env[fresh]):
-            return
-        self.env[fresh] = env[fresh]
-        self.lines.extend(body)
+                        f"{name} @ {name}.T @ {fresh} * 0.1",
+                        f"{fresh} - 0.1 * ({name} @ ({name}.T @ {fresh}))"]
+        return str(self.chooser.pick(updates))
 
-    def branch(self, indent: str) -> None:
-        scalar = self.variable(lambda v: np.ndim(v) == 0)
-        array = self.variable(lambda v: isinstance(v, np.ndarray) and v.dtype.kind == "f")
+    def loop(self) -> None:
+        """A loop over values that keep their shape."""
+        name = self.variable(is_float_array)
+        if name is None:
+            return
+        trips = self.chooser.pick((0, 1, 2, 3, 4))
+        bound = self.chooser.pick((str(trips), str(trips), f"min({trips}, {name}.shape[0])"))
+        fresh = self.fresh()
+        style = self.chooser.pick(("for", "for", "while", "data", "break", "branch", "item",
+                                   "total", "nested", "two", "only", "continue", "tuple", "chain"))
+        head = f"{fresh} = {name}{self.chooser.pick(('', '.copy()', ' * 1.5'))}"
+        update = self.update(fresh, name, "i")
+        results = [fresh]
+        if style == "while":
+            k = self.fresh("k")
+            body = [head, f"{k} = 0", f"while {k} < {trips}:",
+                    f"    {fresh} = {self.update(fresh, name, k)}", f"    {k} += 1"]
+            results.append(k)
+        elif style == "data":
+            k = self.fresh("k")
+            body = [head, f"{k} = 0",
+                    f"while np.abs({fresh}).sum() > 1.0 and {k} < {trips}:",
+                    f"    {fresh} = {self.update(fresh, name, k)}", f"    {k} = {k} + 1"]
+            results.append(k)
+        elif style == "break":
+            body = [head, f"for i in range({bound}):", f"    {fresh} = {update}",
+                    f"    if np.abs({fresh}).sum() > 10.0:", "        break",
+                    f"    {fresh} = {fresh} + 1"]
+        elif style == "continue":
+            body = [head, f"for i in range({trips}):", f"    if {fresh}.sum() > i:",
+                    f"        {fresh} = {fresh} - 1", "        if i > 1:", "            continue",
+                    f"    {fresh} = {update}"]
+        elif style == "branch":
+            body = [head, f"for i in range({bound}):",
+                    f"    if i % 2 == 0 and {fresh}.sum() > 0:", f"        {fresh} = {update}",
+                    "    else:", f"        {fresh} = {fresh} + 1"]
+        elif style == "chain":
+            t = self.fresh("t")
+            body = [head, f"{t} = 0", f"for i in range({trips}):",
+                    f"    if {fresh}.sum() < -1:", f"        {t} = {t} + 1",
+                    f"    elif {fresh}.sum() < 1:", f"        {fresh} = {fresh} + 0.5",
+                    "    else:", f"        {fresh} = {update}", f"        {t} = {t} - 1"]
+            results.append(t)
+        elif style == "item":
+            body = [f"{fresh} = {name}.copy()",
+                    f"for i in range(min({trips}, {name}.shape[0])):",
+                    f"    {fresh}[i] = {fresh}[i] * 2 + i", f"    {fresh} += 1"]
+        elif style == "total":
+            total = self.fresh("t")
+            body = [head, f"{total} = 0", f"for i in range({bound}):",
+                    f"    {total} = {total} + {fresh}.sum()", f"    {fresh} = {update}",
+                    f"{fresh} = {fresh} + {total}"]
+        elif style == "nested":
+            inner = self.update(fresh, name, "j")
+            body = [head, f"for i in range({trips}):", f"    for j in range({self.chooser.pick(('2', 'i', 'i + 1'))}):",
+                    f"        {fresh} = {inner}", f"    {fresh} = {update}"]
+        elif style == "two":
+            other = self.fresh()
+            body = [head, f"{other} = {name}", f"for i in range({trips}):",
+                    f"    {fresh}, {other} = {other}, {update}"]
+            results.append(other)
+        elif style == "only":
+            last = self.fresh()
+            body = [head, f"for i in range({max(trips, 1)}):", f"    {last} = {update}",
+                    f"    {fresh} = {last} * 0.5"]
+            results += [last, "i"]
+        elif style == "tuple":
+            t = self.fresh("t")
+            body = [head, f"{t} = ({fresh}, 0.0)", f"for i in range({trips}):",
+                    f"    {t} = ({t}[0] * 0.5 + {name}, {t}[1] + {t}[0].sum())",
+                    f"{fresh} = {t}[0] + {t}[1]"]
+        else:
+            body = [head, f"for i in range({bound}):", f"    {fresh} = {update}"]
+        self.keep(body, *results)
+
+    def branch(self) -> None:
+        scalar = self.variable(is_scalar)
+        array = self.variable(is_float_array)
         if scalar is None or array is None:
             return
-        fresh = f"v{self.count}"
-        self.count += 1
-        body = [f"{indent}if {scalar} > 0:", f"{indent}    {fresh} = {array} * 2",
-                f"{indent}else:", f"{indent}    {fresh} = {array} - 1"]
-        env = dict(self.env)
-        try:
-            exec("\n".join(line[len(indent):] for line in body), {"np": np}, env)
-        except Exception:
-            return
-        self.env[fresh] = env[fresh]
-        self.lines.extend(body)
-
-
-def _in_language(value: Any) -> bool:
-    if not isinstance(value, (np.ndarray, np.generic, bool, int, float)):
-        return False
-    return np.asarray(value).dtype.kind in "fiub" and np.asarray(value).dtype != np.float16 and (
-        np.ndim(value) <= 2
-    )
+        fresh = self.fresh()
+        one, two = self.update(array, array, "1"), self.update(array, array, "2")
+        style = self.chooser.pick(("else", "elif", "over", "nested", "expression"))
+        if style == "else":
+            body = [f"if {scalar} > 0:", f"    {fresh} = {one}", "else:", f"    {fresh} = {two}"]
+        elif style == "elif":
+            body = [f"if {scalar} > 1:", f"    {fresh} = {one}", f"elif {array}.sum() > 0:",
+                    f"    {fresh} = {two}", "else:", f"    {fresh} = {array} - 1"]
+        elif style == "over":
+            body = [f"{fresh} = {array}", f"if {scalar} > 0 and {array}.sum() < 3:",
+                    f"    {fresh} = {one}"]
+        elif style == "nested":
+            body = [f"{fresh} = {array} * 1.0", f"if {scalar} > -2:", f"    {fresh} += 1",
+                    f"    if not {array}.sum() > 0:", f"        {fresh} = {two}"]
+        else:
+            body = [f"{fresh} = {one} if {scalar} > 0 or {array}.sum() > 1 else {two}"]
+        self.keep(body, fresh)
 
 
 def generate(chooser: Chooser, exceptional: bool = False) -> Generated:
@@ -268,14 +381,18 @@ def generate(chooser: Chooser, exceptional: bool = False) -> Generated:
     inputs = {f"x{i}": builder.array() for i in range(chooser.number(1, 3))}
     builder.env.update(inputs)
     for _ in range(chooser.number(1, 8)):
-        kind = chooser.pick(("assign",) * 5 + ("loop", "branch"))
-        getattr(builder, kind)("    ")
+        kind = chooser.pick(("assign",) * 6 + ("loop", "loop", "branch", "in_place"))
+        getattr(builder, kind)()
     made = [n for n in builder.env if n not in inputs] or list(inputs)
     results = [chooser.pick(made) for _ in range(chooser.number(1, 3))]
     if made[-1] not in results:
         results.append(made[-1])
-    text = f"def program({', '.join(inputs)}):\n" + "\n".join(builder.lines)
-    if builder.lines:
-        text += "\n"
-    text += f"    return {', '.join(results)}\n"
-    return Generated(text, inputs)
+    last = f"return {', '.join(results)}"
+    scalars = [n for n in made if is_scalar(builder.env[n])]
+    if scalars and chooser.number(0, 9) == 0:
+        # An early return: both paths give the same shapes and dtypes.
+        test = chooser.pick(scalars)
+        builder.lines += [f"if {test} > 0:", f"    {last}"]
+    body = "".join(f"    {line}\n" for line in [*builder.lines, last])
+    helpers = "".join(f"{HELPERS[name]}\n\n" for name in sorted(builder.helpers))
+    return Generated(f"{helpers}def program({', '.join(inputs)}):\n{body}", inputs)
