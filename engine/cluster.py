@@ -6,9 +6,9 @@ Blocked jobs become low-level Dask graphs; futures hold the results until they a
 from __future__ import annotations
 
 import contextlib
-import socket
 import importlib
 import secrets
+import socket
 import threading
 import weakref
 from collections import deque
@@ -315,10 +315,14 @@ def connect(address: str) -> Any:
     try:
         return Client(address, timeout="10s", set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
-        raise RunError(f"no Dask scheduler answers at {address!r}: {error}", hint=_ADDRESS) from error
+        raise _silent(address, error) from error
 
 
-_ADDRESS = "start one with `dask scheduler`, or pass a Client"
+def _silent(address: str, error: Exception) -> RunError:
+    return RunError(
+        f"no Dask scheduler answers at {address!r}: {error}",
+        hint="start one with `dask scheduler`, or pass a Client",
+    )
 
 
 def _probe(address: str) -> None:
@@ -333,7 +337,7 @@ def _probe(address: str) -> None:
         with socket.create_connection((host, port), timeout=10):
             return
     except (OSError, ValueError) as error:
-        raise RunError(f"no Dask scheduler answers at {address!r}: {error}", hint=_ADDRESS) from error
+        raise _silent(address, error) from error
 
 
 def cluster_spec(client: Any, memory_limit: int | None = None) -> ClusterSpec:
