@@ -119,6 +119,6 @@ def index_text(spec: Any, values: list[str]) -> str:
                 parts.append(":")
             else:
                 tail = "" if step in (None, 1) else f":{step}"
-                end = "" if stop is None else stop
-                parts.append(f"{start}:{end}{tail}")
+                first, last = ("" if bound is None else bound for bound in (start, stop))
+                parts.append(f"{first}:{last}{tail}")
     return ", ".join(parts)
