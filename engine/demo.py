@@ -131,7 +131,7 @@ def _one(name: str, client: Any, show: bool) -> Outcome:
 
 def _nbytes(value: Any) -> int:
     if hasattr(value, "nnz"):
-        return int(value.nnz) * (value.dtype.itemsize + 4)
+        return int(value.nnz * (value.dtype.itemsize + 4))
     return int(getattr(value, "nbytes", 0))
 
 
@@ -171,7 +171,9 @@ def _allowed(expected: Any, moved: Any) -> float:
 
 def _report(o: Outcome) -> None:
     ratio = o.flops_as_written / o.flops if o.flops else 1.0
-    click.echo(f"\nFLOPs       {o.flops_as_written:.3g} as written, {o.flops:.3g} planned ({ratio:.1f}x)")
+    click.echo(
+        f"\nFLOPs       {o.flops_as_written:.3g} as written, {o.flops:.3g} planned ({ratio:.1f}x)"
+    )
     click.echo(
         f"time        NumPy {o.numpy_seconds:.4f} s, Lineal {o.lineal_seconds:.4f} s "
         f"(first call, planning included: {o.first_call_seconds:.4f} s)"
@@ -185,7 +187,9 @@ def _report(o: Outcome) -> None:
 
 
 def _table(outcomes: list[Outcome]) -> None:
-    click.echo("\nexample          flops      planned    NumPy s   Lineal s  2 workers s  difference")
+    click.echo(
+        "\nexample          flops      planned    NumPy s   Lineal s  2 workers s  difference"
+    )
     for o in outcomes:
         there = f"{o.cluster_seconds:11.4f}" if o.cluster_seconds is not None else f"{'-':>11s}"
         click.echo(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lineal.engine.interpreter import Executable
 from lineal.planner.cluster import ClusterSpec
 from lineal.planner.expr import Expr
-from lineal.planner.logical import Logical
+from lineal.planner.logical import Guard, Logical
 from lineal.planner.pipeline import Compiled, Request, compile_until, no_outside
 from lineal.planner.plan import Decision, PhysicalPlan
 
@@ -26,8 +26,8 @@ class Plan:
 
     Attributes
     ----------
-    physical : PhysicalPlan
-        The steps that run, which explain prints.
+    request, compiled
+        What was asked of the planner, and all that it made.
     cluster : ClusterSpec
         The machines that it is for.
     parameters : tuple of str
@@ -41,12 +41,14 @@ class Plan:
 
     @property
     def physical(self) -> PhysicalPlan:
+        """The steps that run, which explain prints."""
         plan = self.compiled.plan
         assert plan is not None
         return plan
 
     @property
     def logical(self) -> Logical:
+        """The program as expressions, after all rules."""
         return self.compiled.logical
 
     @property
@@ -120,6 +122,7 @@ class Plan:
 
     @cached_property
     def executable(self) -> Executable:
+        """The plan compiled for this process; made once."""
         return Executable(self.physical)
 
     @cached_property
@@ -146,10 +149,12 @@ class Plan:
 
     @property
     def hidden(self) -> dict[str, Any]:
+        """Arrays that the program reads from outside its arguments, by input name."""
         return self.compiled.traced.hidden
 
     @property
-    def guards(self) -> tuple[Any, ...]:
+    def guards(self) -> tuple[Guard, ...]:
+        """Conditions on scalar inputs under which the plan holds."""
         return self.compiled.logical.guards
 
     def scalar_leaves(self) -> dict[str, Expr]:

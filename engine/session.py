@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-
-
 from lineal.engine.inputs import Bound, describe
 from lineal.engine.interpreter import Trace, emit_warnings
 from lineal.engine.machine import executor_for, local_spec
@@ -20,8 +18,6 @@ from lineal.engine.results import pack
 from lineal.errors import InputError, OptionError, RunError
 from lineal.kernels.finite import all_finite
 from lineal.planner.cluster import ClusterSpec
-
-
 
 
 @dataclass(frozen=True)
@@ -51,7 +47,8 @@ class Run:
     def report(self) -> str:
         """Return the plan and the run's totals as text."""
         loops = ", ".join(f"{k}: {n} iterations" for k, n in self.iterations.items())
-        return f"{self.plan.explain()}\nran in {self.seconds:.6g} s" + (f" ({loops})" if loops else "")
+        head = f"{self.plan.explain()}\nran in {self.seconds:.6g} s"
+        return f"{head} ({loops})" if loops else head
 
 
 class Session:
@@ -82,7 +79,10 @@ class Session:
         progress: Progress | None = None,
     ) -> None:
         if memory_limit is not None and (not isinstance(memory_limit, int) or memory_limit < 1):
-            raise OptionError(f"memory_limit must be a positive number of bytes, not {memory_limit!r}")
+            raise OptionError(
+                f"memory_limit must be a positive number of bytes, not {memory_limit!r}",
+                hint="e.g. 4 * 2**30",
+            )
         self._owned = None
         if client is not None and not isinstance(client, str) and not hasattr(client, "scheduler_info"):
             raise OptionError(

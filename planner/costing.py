@@ -1,4 +1,4 @@
-"""Forms, densities, costs and iteration counts of a program's nodes, as far as a plan needs them."""
+"""Forms, densities, costs and iteration counts of a program's nodes, as a plan needs them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ class Costing:
         if held is not None:
             return held[0]
         types = type_of(node)
-        return Value("", types if isinstance(types, Type) else types[0])
+        first: Type = types if isinstance(types, Type) else types[0]
+        return Value("", first)
 
     def describe(self, node: Expr) -> tuple[Value, ...]:
         """Return the planned results of `node` under its own form rules."""
@@ -136,6 +137,7 @@ class Costing:
         return self._counted(loop)[1]
 
     def loop_text(self, loop: Expr) -> str:
+        """Return the loop as explain shows it: its kind, its count, and how the count is known."""
         count, how = self._counted(loop)
         view = LoopView(loop)
         head = "while" if view.trip.op == "const" and view.trip.attr("value") == -1 else "for"

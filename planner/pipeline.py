@@ -21,8 +21,8 @@ from lineal.planner.cluster import ClusterSpec
 from lineal.planner.forms import settle_forms
 from lineal.planner.lifetimes import with_lifetimes
 from lineal.planner.logical import Logical
-from lineal.planner.placement import place
 from lineal.planner.peak import peak_bytes
+from lineal.planner.placement import place
 from lineal.planner.plan import PhysicalPlan, steps_of
 from lineal.planner.rules.algebra import NORMAL_FORM
 from lineal.planner.rules.chains import chain_order

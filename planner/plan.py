@@ -63,7 +63,7 @@ class Once:
 class Step:
     """One operation of the plan.
 
-    `op` and `attrs` are the logical operation's (see `lineal.planner.ops`); `inputs` are value
+    `op` and `attrs` are the logical operation's (see `lineal.kernels.registry`); `inputs` are value
     names; `outputs` has one Value per result.  `frees` are the values that die with this step;
     `reuses` the inputs whose storage it may take over, if nothing else holds it.
 
@@ -100,6 +100,7 @@ class Step:
     note: str = ""
 
     def attr(self, name: str, default: object = None) -> object:
+        """Return the attribute `name`, or `default`."""
         for key, value in self.attrs:
             if key == name:
                 return value
@@ -128,7 +129,9 @@ class PhysicalPlan:
     """A schedule with totals: what the engine runs and what explain prints.
 
     `inputs` are the values the caller binds, in order (name, type, place, splits); `outputs`
-    the names of results, of which the last `effects` only order assertions.  `flops` and `moved_bytes` count the whole run; `peak_bytes` is an upper bound.
+    the names of results (`Logical.tree` says how they are packed), of which the last `effects`
+    only order assertions.  `flops` and `moved_bytes` count the whole run; `peak_bytes` is an
+    upper bound.
     `trip_counts` lists per loop the count that the totals use and how it is known.
     """
 

@@ -40,6 +40,7 @@ class Region:
     hoisted: dict[int, list[Expr]] = field(default_factory=dict)
 
     def ancestors(self) -> list[Region]:
+        """Return this region and those around it, innermost first."""
         found: list[Region] = []
         at: Region | None = self
         while at is not None:

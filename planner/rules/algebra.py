@@ -138,7 +138,7 @@ def scalar_out_of_product(node: Expr, facts: Facts) -> Expr | None:
 
 
 def commutative_order(node: Expr, facts: Facts) -> Expr | None:
-    """B + a -> a + b
+    """B + A -> A + B
 
     The operand that comes first in the program stands first, so that both spellings are one
     node.
@@ -213,12 +213,9 @@ def slice_of_elementwise(node: Expr, facts: Facts) -> Expr | None:
     spec = cast("tuple[tuple[Any, ...], ...]", node.attr("spec"))
     if not typed(inner).static:
         return None  # an operand may hold one entry along an axis that only the run knows
-    if any(e[0] in ("array", "new") for e in spec) or (typed(node).ndim == 0 and len(shape) == 0):
+    # Slices only: an integer may leave a scalar, which promotes by other rules than its array.
+    if not shape or any(e[0] != "slice" for e in spec):
         return None
-    if not all(e[0] == "int" or e[0] == "slice" for e in spec) or typed(inner).dtype.kind == "O":
-        return None
-    if any(e[0] == "int" for e in spec):
-        return None  # a scalar would follow other promotion rules than its array
     parts: list[Expr] = []
     for operand in inner.inputs:
         type_ = typed(operand)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from lineal.errors import ProgramError
 from lineal.planner.costing import Costing
 from lineal.planner.expr import Expr, rebuild, walk
-from lineal.planner.infer import type_of
 from lineal.planner.levels import Levels, find_levels
 from lineal.planner.logical import Logical, Note, Notes
 from lineal.planner.plan import Decision
@@ -37,6 +36,7 @@ class Rule:
 
     @property
     def name(self) -> str:
+        """The function's name: what decisions show and `rewrites` switches off."""
         return self.fn.__name__
 
     @property
@@ -53,8 +53,8 @@ class Facts:
     iterations: dict[str, float] | float | None = None
     refusals: dict[tuple[str, str], Decision] = field(default_factory=dict)
     _uses: dict[Expr, int] | None = None
-    _levels: Levels | None = None
     _order: dict[Expr, int] | None = None
+    _levels: Levels | None = None
     _counts: Costing | None = None
 
     @property
@@ -85,6 +85,7 @@ class Facts:
 
     @property
     def levels(self) -> Levels:
+        """How deep in loops the program's nodes live."""
         if self._levels is None:
             self._levels = find_levels(self.program)
         return self._levels
@@ -104,18 +105,12 @@ class Facts:
             total *= self._costing.count(loop)
         return total
 
-    def note(self, node: Expr) -> Note:
-        return self.program.notes.get(node, Note())
-
-    def text(self, node: Expr) -> str:
-        return expression(node, self.program.notes)
-
     def refuse(
         self, rule: str, node: Expr, after: str, reason: str, **numbers: float
     ) -> None:
         """Record that `rule` looked at `node` and left it, with the figures compared."""
-        spans = self.note(node).spans
-        before = self.text(node)
+        spans = self.program.notes.get(node, Note()).spans
+        before = expression(node, self.program.notes)
         self.refusals.setdefault(
             (rule, before),
             Decision(
@@ -203,6 +198,3 @@ def inherit(notes: Notes, old: Expr, new: Expr) -> None:
         if child not in notes:
             notes[child] = Note(held.spans)
 
-
-def same_type(a: Expr, b: Expr) -> bool:
-    return type_of(a) == type_of(b)
