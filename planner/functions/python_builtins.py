@@ -56,9 +56,8 @@ def _extreme(name: str) -> Callable[..., Any]:
                 continue
             # Python keeps the first unless the next is strictly better.
             better = apply("less" if name == "min" else "greater", value, total)
-            total = build.choose(
-                apply("to_bool", better), [build.lift(value)], [build.lift(total)]
-            )[0]
+            test = build.lift(build.truth(better))
+            total = build.choose_scalar(ctx, test, build.lift(value), build.lift(total))
         return total
 
     return fn
