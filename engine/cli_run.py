@@ -67,7 +67,8 @@ def write(out: Path, parts: tuple[Any, ...]) -> None:
             raise click.UsageError(f"{len(dense)} results do not fit into one .npy; use .npz")
         np.save(out, dense[0])
     else:
-        np.savez(out, **{f"result{i}": d for i, d in enumerate(dense)})
+        named: dict[str, Any] = {f"result{i}": d for i, d in enumerate(dense)}
+        np.savez(out, **named)
 
 
 def _dense(value: Any) -> Any:

@@ -6,9 +6,9 @@ Blocked jobs become low-level Dask graphs; futures hold the results until they a
 from __future__ import annotations
 
 import contextlib
-import socket
 import importlib
 import secrets
+import socket
 import threading
 import weakref
 from collections import deque
@@ -291,11 +291,11 @@ def _no_size_warning() -> Iterator[None]:
 
 def foreign_graph(array: Any) -> tuple[dict[Any, Foreign], list[Any]]:
     """Return a Dask array's tasks, optimised, and the keys of its blocks in C order."""
-    import dask
     from dask._task_spec import convert_legacy_graph
+    from dask.base import optimize
     from dask.core import flatten
 
-    (array,) = dask.optimize(array)
+    (array,) = optimize(array)
     graph = convert_legacy_graph(dict(array.__dask_graph__()))
     tasks = {key: Foreign(node, tuple(node.dependencies)) for key, node in graph.items()}
     return tasks, list(flatten(array.__dask_keys__()))
@@ -315,10 +315,14 @@ def connect(address: str) -> Any:
     try:
         return Client(address, timeout="10s", set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
-        raise RunError(f"no Dask scheduler answers at {address!r}: {error}", hint=_ADDRESS) from error
+        raise _silent(address, error) from error
 
 
-_ADDRESS = "start one with `dask scheduler`, or pass a Client"
+def _silent(address: str, error: Exception) -> RunError:
+    return RunError(
+        f"no Dask scheduler answers at {address!r}: {error}",
+        hint="start one with `dask scheduler`, or pass a Client",
+    )
 
 
 def _probe(address: str) -> None:
@@ -333,7 +337,7 @@ def _probe(address: str) -> None:
         with socket.create_connection((host, port), timeout=10):
             return
     except (OSError, ValueError) as error:
-        raise RunError(f"no Dask scheduler answers at {address!r}: {error}", hint=_ADDRESS) from error
+        raise _silent(address, error) from error
 
 
 def _own_memory() -> int:

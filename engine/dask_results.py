@@ -26,7 +26,7 @@ def as_dask(value: Any, runtime: Any) -> Any:
 
     blocks = [_block(b, value.flipped) for b in runtime.handles(value)]
     name = f"lineal-result-{secrets.token_hex(8)}"
-    graph = {
+    graph: dict[Any, Any] = {
         (name, *index): block
         for index, block in zip(product(*map(range, value.grid)), blocks, strict=True)
     }

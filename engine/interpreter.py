@@ -97,8 +97,8 @@ class Executable:
                 value = runtime.adopt(value, planned)
             slots[at] = value
         run = _Run(slots, runtime, progress)
-        modes = {k: "call" if v == "warn" else v for k, v in np.geterr().items()}
-        with np.errstate(call=run.found, **modes):  # type: ignore[arg-type]
+        modes: dict[str, Any] = {k: "call" if v == "warn" else v for k, v in np.geterr().items()}
+        with np.errstate(call=run.found, **modes):
             run.execute(self._program)
         results = []
         for at in self._outputs:

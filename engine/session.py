@@ -84,10 +84,10 @@ class Session:
                 hint="e.g. 4 * 2**30",
             )
         self._owned = None
-        if client is not None and not isinstance(client, str) and not hasattr(client, "scheduler_info"):
+        if not (client is None or isinstance(client, str) or hasattr(client, "scheduler_info")):
             raise OptionError(
                 f"{type(client).__name__} is neither a Dask client nor an address",
-                hint="Session(Client(...)), Session('tcp://host:8786'), or Session() for this process",
+                hint="Session(Client(...)), Session('tcp://host:8786'), or Session() in-process",
             )
         if getattr(client, "status", "running") not in ("running", "connecting"):
             raise RunError("the Dask client is closed", hint="make a new Client")

@@ -38,16 +38,14 @@ class Costing:
     def value(self, node: Expr) -> Value:
         """Return the planned value of an operand."""
         if node.op == "item":
-            k = int(node.attr("k"))  # type: ignore[call-overload]
             held = self.known.get(node.inputs[0])
             if held is not None:
-                return held[k]
+                return held[node.whole("k")]
         held = self.known.get(node)
         if held is not None:
             return held[0]
         types = type_of(node)
-        first: Type = types if isinstance(types, Type) else types[0]
-        return Value("", first)
+        return Value("", types if isinstance(types, Type) else types[0])
 
     def describe(self, node: Expr) -> tuple[Value, ...]:
         """Return the planned results of `node` under its own form rules."""
@@ -159,7 +157,7 @@ class Costing:
             declared = declared.get(f"line {spans[0].line}" if spans else "")
         trip = LoopView(loop).trip
         if trip.op == "const" and trip.attr("value") != -1:
-            return float(trip.attr("value")), "bound"  # type: ignore[arg-type]
+            return float(trip.whole("value")), "bound"
         scalars = {
             node: self.program.scalars[str(node.attr("name"))]
             for node in self.program.inputs

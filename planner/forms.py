@@ -18,7 +18,7 @@ from lineal.planner.types import Type
 
 
 def settle_forms(program: Logical) -> Logical:
-    """x sparse on one path, dense on the other -> todense(x) on the sparse one"""
+    """X sparse on one path, dense on the other -> todense(X) on the sparse one"""
     if not any(facts.storage == "sparse" for facts in program.facts.values()):
         return program
     storage = storages(program)
@@ -91,7 +91,7 @@ def _storage(
         init = nexts[node][0]
         return found.get(init, "sparse") if typed(init).ndim == 2 else "dense"
     if node.op == "item":
-        inner, k = node.inputs[0], int(node.attr("k"))  # type: ignore[call-overload]
+        inner, k = node.inputs[0], node.whole("k")
         if inner.op == "loop":
             return found[LoopView(inner).params[k]]
         if inner.op == "if":

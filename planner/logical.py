@@ -110,7 +110,7 @@ class LoopView:
     @property
     def n(self) -> int:
         """Number of carried values."""
-        return int(self.node.attr("n"))  # type: ignore[call-overload, no-any-return]
+        return self.node.whole("n")
 
     @property
     def inits(self) -> tuple[Expr, ...]:
@@ -152,7 +152,7 @@ class IfView:
     @property
     def n(self) -> int:
         """Number of results."""
-        return int(self.node.attr("n"))  # type: ignore[call-overload, no-any-return]
+        return self.node.whole("n")
 
     @property
     def condition(self) -> Expr:

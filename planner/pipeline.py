@@ -83,8 +83,9 @@ def _logical(request: Request, before: Compiled | None) -> Compiled:
 
 
 def _normalised(request: Request, before: Compiled) -> Compiled:
-    logical = prune_loops(before.logical, request.rewrites)
-    return replace(before, logical=apply_rules(logical, NORMAL_FORM, request.rewrites, request.iterations))
+    pruned = prune_loops(before.logical, request.rewrites)
+    logical = apply_rules(pruned, NORMAL_FORM, request.rewrites, request.iterations)
+    return replace(before, logical=logical)
 
 
 def _optimised(request: Request, before: Compiled) -> Compiled:

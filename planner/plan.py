@@ -129,9 +129,9 @@ class PhysicalPlan:
     """A schedule with totals: what the engine runs and what explain prints.
 
     `inputs` are the values the caller binds, in order (name, type, place, splits); `outputs`
-    the names of results (`Logical.tree` says how they are packed), of which the last `effects`
-    only order assertions.  `flops` and `moved_bytes` count the whole run; `peak_bytes` is an
-    upper bound.
+    the names of results, of which the last `effects` only order assertions (`Logical.tree` says
+    how the others are packed).  `flops` and `moved_bytes` count the whole run; `peak_bytes` is
+    an upper bound.
     `trip_counts` lists per loop the count that the totals use and how it is known.
     """
 

@@ -170,7 +170,7 @@ class _Scheduler:
         if node.op == "item":
             inner = node.inputs[0]
             self._name_of(inner)
-            return f"{self.names[inner]}.{node.attr('k')}" if inner in self.names else "?"
+            return f"{self.names[inner]}.{node.whole('k')}" if inner in self.names else "?"
         found = self.names.get(node)
         if found is None:
             raise KeyError(f"{node} is used before it is computed")

@@ -78,8 +78,9 @@ def transpose_of_scaled(node: Expr, facts: Facts) -> Expr | None:
 def negation_out_of_product(node: Expr, facts: Facts) -> Expr | None:
     """(-A) @ B -> -(A @ B)
 
-    Exact: a sign commutes with every rounding.  Floats only, since negating the smallest integer
-    wraps; only where the result is no larger than what was negated.
+    A sign commutes with every rounding but that to zero: entries that cancel are +0 on the left and
+    -0 on the right.  Floats only, since negating the smallest integer wraps; only where the run
+    computes no more entries of the result than of what was negated.
     """
     if node.op != "matmul" or typed(node).dtype.kind != "f":
         return None
@@ -265,7 +266,6 @@ def _split(
 EXACT: tuple[Rule, ...] = (
     Rule(double_transpose, "exact"),
     Rule(transpose_of_scaled, "exact"),
-    Rule(negation_out_of_product, "exact"),
     Rule(slice_of_transpose, "exact"),
     Rule(slice_of_elementwise, "exact"),
     # After the others: they decide which spellings there are.
@@ -273,6 +273,7 @@ EXACT: tuple[Rule, ...] = (
 )
 REAL: tuple[Rule, ...] = (
     Rule(transpose_of_product, "real"),
+    Rule(negation_out_of_product, "real"),
     Rule(scalar_out_of_product, "real"),
     Rule(slice_of_product, "real"),
 )

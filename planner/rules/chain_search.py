@@ -7,12 +7,13 @@ C-22, 1973.)
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 from lineal.kernels import specs
 from lineal.planner.cluster import ClusterSpec
 from lineal.planner.seconds import seconds
 
-Weights = Mapping[Hashable, float]
+Weights = Mapping[Any, float]
 """How often each loop's body runs over the whole run."""
 
 Splits = dict[tuple[int, int], int]

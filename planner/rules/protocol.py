@@ -53,8 +53,8 @@ class Facts:
     iterations: dict[str, float] | float | None = None
     refusals: dict[tuple[str, str], Decision] = field(default_factory=dict)
     _uses: dict[Expr, int] | None = None
-    _order: dict[Expr, int] | None = None
     _levels: Levels | None = None
+    _order: dict[Expr, int] | None = None
     _counts: Costing | None = None
 
     @property
@@ -85,7 +85,7 @@ class Facts:
 
     @property
     def levels(self) -> Levels:
-        """How deep in loops the program's nodes live."""
+        """The loops that each node of the program depends on."""
         if self._levels is None:
             self._levels = find_levels(self.program)
         return self._levels
