@@ -74,22 +74,23 @@ def _overheads() -> list[str]:
         "|---|---|---|---|---|",
     ]
     value, spread = overheads.operator_overhead()
-    lines.append(_line("per operator over the NumPy call", value, "us", TARGETS["operator"], spread))
+    what = "per operator over the NumPy call"
+    lines.append(_line(what, value, "us", TARGETS["operator"], spread))
     value, spread = overheads.planning(overheads.normal_equations, spec, side)
     lines.append(_line("planning one expression", value, "ms", TARGETS["expression"], spread))
     dfp = la.program(programs.EXAMPLES["dfp"].function)
     value, spread = overheads.planning(dfp, spec, side)
     lines.append(_line("planning DFP (loop body)", value, "ms", TARGETS["body"], spread))
     value, spread = overheads.import_time()
-    lines.append(_line("`import lineal` over `import numpy`", value, "s", TARGETS["import"], spread))
+    what = "`import lineal` over `import numpy`"
+    lines.append(_line(what, value, "s", TARGETS["import"], spread))
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
         value, spread, _ = overheads.iteration_on_cluster(client)
-    lines.append(
-        _line("per iteration on 2 workers (state 100 kB)", value, "ms", TARGETS["iteration"], spread)
-    )
+    what = "per iteration on 2 workers (state 100 kB)"
+    lines.append(_line(what, value, "ms", TARGETS["iteration"], spread))
     return [*lines, ""]
 
 

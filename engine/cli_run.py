@@ -53,7 +53,7 @@ def _client(workers: int | None, scheduler: str | None) -> Iterator[Any]:
     from distributed import Client, LocalCluster
 
     with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         yield client
@@ -67,7 +67,8 @@ def write(out: Path, parts: tuple[Any, ...]) -> None:
             raise click.UsageError(f"{len(dense)} results do not fit into one .npy; use .npz")
         np.save(out, dense[0])
     else:
-        np.savez(out, **{f"result{i}": d for i, d in enumerate(dense)})
+        named: dict[str, Any] = {f"result{i}": d for i, d in enumerate(dense)}
+        np.savez(out, **named)
 
 
 def _dense(value: Any) -> Any:

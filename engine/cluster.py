@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import secrets
+import socket
 import threading
 import weakref
 from collections import deque
@@ -290,11 +291,11 @@ def _no_size_warning() -> Iterator[None]:
 
 def foreign_graph(array: Any) -> tuple[dict[Any, Foreign], list[Any]]:
     """Return a Dask array's tasks, optimised, and the keys of its blocks in C order."""
-    import dask
     from dask._task_spec import convert_legacy_graph
+    from dask.base import optimize
     from dask.core import flatten
 
-    (array,) = dask.optimize(array)
+    (array,) = optimize(array)
     graph = convert_legacy_graph(dict(array.__dask_graph__()))
     tasks = {key: Foreign(node, tuple(node.dependencies)) for key, node in graph.items()}
     return tasks, list(flatten(array.__dask_keys__()))
@@ -310,13 +311,39 @@ def connect(address: str) -> Any:
     """
     from distributed import Client
 
+    _probe(address)
     try:
         return Client(address, timeout="10s", set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
-        raise RunError(
-            f"no Dask scheduler answers at {address!r}: {error}",
-            hint="start one with `dask scheduler`, or pass a Client",
-        ) from error
+        raise _silent(address, error) from error
+
+
+def _silent(address: str, error: Exception) -> RunError:
+    return RunError(
+        f"no Dask scheduler answers at {address!r}: {error}",
+        hint="start one with `dask scheduler`, or pass a Client",
+    )
+
+
+def _probe(address: str) -> None:
+    """Raise RunError at once if nobody listens; a Client that fails to connect leaves threads."""
+    from distributed.comm.addressing import get_address_host_port, parse_address
+
+    try:
+        scheme, _ = parse_address(address)
+        if scheme not in ("tcp", "tls"):
+            return
+        host, port = get_address_host_port(address)
+        with socket.create_connection((host, port), timeout=10):
+            return
+    except (OSError, ValueError) as error:
+        raise _silent(address, error) from error
+
+
+def _own_memory() -> int:
+    import psutil
+
+    return int(psutil.virtual_memory().total)
 
 
 def cluster_spec(client: Any, memory_limit: int | None = None) -> ClusterSpec:
@@ -335,6 +362,7 @@ def cluster_spec(client: Any, memory_limit: int | None = None) -> ClusterSpec:
     limits = [int(w.get("memory_limit") or 0) for w in workers.values()]
     memory = min((m for m in limits if m > 0), default=0) or 4 * 2**30
     return ClusterSpec(
+        driver_memory_bytes=memory_limit or _own_memory(),
         workers=len(workers),
         threads=min(int(w.get("nthreads", 1)) for w in workers.values()),
         memory_bytes=min(memory, memory_limit) if memory_limit else memory,

@@ -26,7 +26,7 @@ def as_dask(value: Any, runtime: Any) -> Any:
 
     blocks = [_block(b, value.flipped) for b in runtime.handles(value)]
     name = f"lineal-result-{secrets.token_hex(8)}"
-    graph = {
+    graph: dict[Any, Any] = {
         (name, *index): block
         for index, block in zip(product(*map(range, value.grid)), blocks, strict=True)
     }
@@ -37,7 +37,9 @@ def as_dask(value: Any, runtime: Any) -> Any:
 
 def _block(handle: Any, flipped: bool) -> Any:
     if not hasattr(handle, "key"):  # this process's own array
-        return np.array(handle.T if flipped else handle) if isinstance(handle, np.ndarray) else handle
+        if not isinstance(handle, np.ndarray):
+            return handle
+        return np.array(handle.T if flipped else handle)
     return (flip, handle) if flipped else handle
 
 

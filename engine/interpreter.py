@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lineal.errors import LinealError, Span
 from lineal.engine.progress import Progress
 from lineal.engine.reuse import in_place
+from lineal.errors import LinealError, Span
 from lineal.kernels import registry
 from lineal.planner.plan import Block, PhysicalPlan, Step, Value, steps_of
 
@@ -26,11 +26,20 @@ Instruction = tuple[Callable[[Slots], None], Step]
 class BlockRuntime(Protocol):
     """What the interpreter needs of a runtime for blocked values."""
 
-    def run(self, step: Step, operands: list[Any]) -> tuple[Any, ...]: ...
-    def adopt(self, value: Any, planned: Value) -> Any: ...
-    def fetch(self, value: Any) -> Any: ...
-    def findings(self) -> list[tuple[str, Step]]: ...
-    def end_iteration(self, live: list[Any]) -> None: ...
+    def run(self, step: Step, operands: list[Any]) -> tuple[Any, ...]:
+        """Queue a step; one value per result, blocked or not."""
+
+    def adopt(self, value: Any, planned: Value) -> Any:
+        """Cut an input into the blocks that the plan gives it."""
+
+    def fetch(self, value: Any) -> Any:
+        """Return a blocked value whole, in this process."""
+
+    def findings(self) -> list[tuple[str, Step | None]]:
+        """Return floating-point findings of tasks: NumPy's word and the step."""
+
+    def end_iteration(self, live: list[Any]) -> None:
+        """End an iteration of a loop; `live` are the blocked values that the next one sees."""
 
 
 @dataclass
@@ -38,6 +47,7 @@ class Trace:
     """What a run leaves behind besides its value."""
 
     iterations: dict[str, int] = field(default_factory=dict)
+    graphs: tuple[int, ...] = ()
     findings: dict[tuple[str, str, int], None] = field(default_factory=dict)
 
 
@@ -57,6 +67,9 @@ class Executable:
         for step in plan.steps():
             for value in step.outputs:
                 self._types[value.name] = value
+            # A carried value has the form that it leaves its loop in.
+            if step.params:
+                self._types.update(zip(step.params[1:], step.outputs, strict=True))
         self.blocked = any(v.place == "blocked" for v in self._types.values())
         self._inputs = [self._at(v.name) for v in plan.inputs]
         self._program = self._block(plan.body)
@@ -84,8 +97,8 @@ class Executable:
                 value = runtime.adopt(value, planned)
             slots[at] = value
         run = _Run(slots, runtime, progress)
-        modes = {k: "call" if v == "warn" else v for k, v in np.geterr().items()}
-        with np.errstate(call=run.found, **modes):  # type: ignore[call-overload]
+        modes: dict[str, Any] = {k: "call" if v == "warn" else v for k, v in np.geterr().items()}
+        with np.errstate(call=run.found, **modes):
             run.execute(self._program)
         results = []
         for at in self._outputs:
@@ -105,7 +118,7 @@ class Executable:
 
     def _block(self, block: Block) -> CompiledBlock:
         onces = [
-            CompiledOnce(self._at(f"once:{id(once)}"), once.level, [self._step(s) for s in once.steps])
+            CompiledOnce(self._at(f"once:{id(once)}"), [self._step(s) for s in once.steps])
             for once in block.once
         ]
         return CompiledBlock(
@@ -128,7 +141,6 @@ class Executable:
                 passed_on=sorted(
                     {self._at(n) for b in step.blocks for n in b.results if n in _names_in((b,))}
                 ),
-                densify=self._sparse_in(*(b.results for b in step.blocks)),
             )
         return (self._plain(step), step)
 
@@ -152,17 +164,7 @@ class Executable:
             # where nothing else refers to it.
             passed_on=sorted({self._at(n) for n in step.blocks[1].results if n in own}),
             early=[self._at(n) for n in step.frees if n in step.inputs and n not in read_inside],
-            densify=self._sparse_in(step.inputs[1:], step.blocks[1].results),
         )
-
-    def _sparse_in(self, *columns: tuple[str, ...]) -> list[int]:
-        """Return the positions at which a value may come sparse: what changes is held dense."""
-        found = []
-        for position, names in enumerate(zip(*columns, strict=True)):
-            values = [self._types[n] for n in names if n in self._types]
-            if any(v.storage == "sparse" for v in values):
-                found.append(position)
-        return found
 
     def _plain(self, step: Step) -> Callable[[Slots], None]:
         ins = [self._at(n) for n in step.inputs]
@@ -185,12 +187,13 @@ class CompiledOnce:
     """Hoisted instructions and the slot that tells whether they have run."""
 
     done: int
-    level: int
     code: list[Instruction | ControlStep]
 
 
 @dataclass
 class CompiledBlock:
+    """A block: hoisted groups first, then its own instructions; `results` are slots."""
+
     onces: list[CompiledOnce]
     code: list[Instruction | ControlStep]
     results: list[int]
@@ -210,7 +213,6 @@ class ControlStep:
     clears: list[int] = field(default_factory=list)
     passed_on: list[int] = field(default_factory=list)
     early: list[int] = field(default_factory=list)
-    densify: list[int] = field(default_factory=list)
 
     @property
     def label(self) -> str:
@@ -353,7 +355,6 @@ class _Run:
         block = item.blocks[0] if self._value(item.inputs[0]) else item.blocks[1]
         self.execute(block)
         values = [slots[at] if at >= 0 else None for at in block.results]
-        _hold_dense(values, item.densify)
         for at in item.passed_on:
             slots[at] = None
         for at, value in zip(item.outputs, values, strict=True):
@@ -368,7 +369,6 @@ class _Run:
             slots[at] = None
         carried = item.params[1:]
         values = [slots[at] if at >= 0 else None for at in item.inputs[1:]]
-        _hold_dense(values, item.densify)
         for at in item.early:
             slots[at] = None
         counter = item.params[0]
@@ -385,7 +385,6 @@ class _Run:
                 break
             self.execute(body)
             values = [slots[at] if at >= 0 else None for at in body.results]
-            _hold_dense(values, item.densify)
             for at in item.passed_on:
                 slots[at] = None
             k += 1
@@ -400,13 +399,6 @@ class _Run:
         for at in item.frees:
             slots[at] = None
         self.trace.iterations[item.step.outputs[0].name if item.outputs else item.step.text] = k
-
-
-def _hold_dense(values: list[Any], positions: list[int]) -> None:
-    """Make the values at `positions` dense, in place."""
-    for at in positions:
-        if hasattr(values[at], "tocsr"):
-            values[at] = values[at].toarray()
 
 
 def _located(error: Exception, step: Step) -> Exception:

@@ -14,7 +14,8 @@ def local_spec(memory_limit: int | None = None) -> ClusterSpec:
 
     free = int(psutil.virtual_memory().total)
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return ClusterSpec(workers=0, threads=threads or 1, memory_bytes=min(memory_limit or free, free))
+    memory = min(memory_limit or free, free)
+    return ClusterSpec(workers=0, threads=threads or 1, memory_bytes=memory)
 
 
 def executor_for(client: Any, cluster: ClusterSpec) -> Any:

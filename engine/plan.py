@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lineal.engine.interpreter import Executable
 from lineal.planner.cluster import ClusterSpec
 from lineal.planner.expr import Expr
-from lineal.planner.logical import Logical
+from lineal.planner.logical import Guard, Logical
 from lineal.planner.pipeline import Compiled, Request, compile_until, no_outside
 from lineal.planner.plan import Decision, PhysicalPlan
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from lineal.engine.session import Session
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """A program planned for given shapes, facts and machines.
 
     Attributes
     ----------
-    physical : PhysicalPlan
-        The steps that run, which explain prints.
+    request, compiled
+        What was asked of the planner, and all that it made.
     cluster : ClusterSpec
         The machines that it is for.
     parameters : tuple of str
@@ -41,12 +41,14 @@ class Plan:
 
     @property
     def physical(self) -> PhysicalPlan:
+        """The steps that run, which explain prints."""
         plan = self.compiled.plan
         assert plan is not None
         return plan
 
     @property
     def logical(self) -> Logical:
+        """The program as expressions, after all rules."""
         return self.compiled.logical
 
     @property
@@ -120,6 +122,7 @@ class Plan:
 
     @cached_property
     def executable(self) -> Executable:
+        """The plan compiled for this process; made once."""
         return Executable(self.physical)
 
     @cached_property
@@ -146,11 +149,13 @@ class Plan:
 
     @property
     def hidden(self) -> dict[str, Any]:
+        """Arrays that the program reads from outside its arguments, by input name."""
         return self.compiled.traced.hidden
 
     @property
-    def guards(self) -> tuple[Any, ...]:
-        return self.compiled.traced.logical.guards
+    def guards(self) -> tuple[Guard, ...]:
+        """Conditions on scalar inputs under which the plan holds."""
+        return self.compiled.logical.guards
 
     def scalar_leaves(self) -> dict[str, Expr]:
         """Return the input leaves that guards are evaluated over, by name."""
@@ -167,6 +172,10 @@ class Plan:
         traced = replace(self.compiled.traced, log={})
         compiled = replace(self.compiled, traced=traced)
         return (Plan, (request, compiled, self.cluster, self.parameters))
+
+    def __repr__(self) -> str:
+        takes = ", ".join(str(v.type) for v in self.physical.inputs)
+        return f"<lineal plan {self.physical.name}({takes}) {self.hash[:12]}>"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text("Plan(...)" if cycle else self.explain())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,10 +21,8 @@ from lineal.planner.fold import evaluate_scalar
 from lineal.planner.logical import Guard
 from lineal.planner.outside import Read, current
 from lineal.planner.pipeline import Request, compile_until
-
 from lineal.planner.source import Source, capture
 from lineal.planner.trace import InputSpec
-
 
 _RESERVED = ("session", "result", "cluster", "iterations")
 _PLANS_KEPT = 64
@@ -87,6 +86,11 @@ class Program:
         """
         if result not in ("numpy", "dask"):
             raise OptionError(f"result must be 'numpy' or 'dask', not {result!r}")
+        if session is not None and not isinstance(session, Session):
+            raise OptionError(
+                f"session must be a la.Session, not {type(session).__name__}",
+                hint="la.Session(client), or leave it out to run in this process",
+            )
         options, kwargs = self._split(kwargs)
         return self._execute(session or default_session(), options, args, kwargs, result).value
 
@@ -154,11 +158,11 @@ class Program:
         hidden = [describe(value, name) for name, value in now.items()]
         return session.execute(plan, [*dynamic, *hidden], result)
 
-    def _warn(self, plan: Plan) -> None:
-        import warnings
-
+    @staticmethod
+    def _warn(plan: Plan) -> None:
         for message, span in plan.compiled.traced.logical.warnings:
-            warnings.warn_explicit(f"{message}\n{span.render()}", LinealWarning, span.file, span.line)
+            text = f"{message}\n{span.render()}"
+            warnings.warn_explicit(text, LinealWarning, span.file, span.line)
 
     def _planned(
         self,

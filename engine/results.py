@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-
 from lineal.planner.logical import Leaf
 
 if TYPE_CHECKING:

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-
-
 from lineal.engine.inputs import Bound, describe
 from lineal.engine.interpreter import Trace, emit_warnings
 from lineal.engine.machine import executor_for, local_spec
@@ -20,8 +18,6 @@ from lineal.engine.results import pack
 from lineal.errors import InputError, OptionError, RunError
 from lineal.kernels.finite import all_finite
 from lineal.planner.cluster import ClusterSpec
-
-
 
 
 @dataclass(frozen=True)
@@ -38,17 +34,21 @@ class Run:
         Wall time of the run, planning excluded.
     iterations : dict
         Iterations that each loop made, by the name of its first result.
+    graphs : tuple of int
+        Number of tasks of each graph that was sent to workers (or threads), in order.
     """
 
     value: Any
     plan: Plan
     seconds: float
     iterations: dict[str, int] = field(default_factory=dict)
+    graphs: tuple[int, ...] = ()
 
     def report(self) -> str:
         """Return the plan and the run's totals as text."""
         loops = ", ".join(f"{k}: {n} iterations" for k, n in self.iterations.items())
-        return f"{self.plan.explain()}\nran in {self.seconds:.6g} s" + (f" ({loops})" if loops else "")
+        head = f"{self.plan.explain()}\nran in {self.seconds:.6g} s"
+        return f"{head} ({loops})" if loops else head
 
 
 class Session:
@@ -79,8 +79,18 @@ class Session:
         progress: Progress | None = None,
     ) -> None:
         if memory_limit is not None and (not isinstance(memory_limit, int) or memory_limit < 1):
-            raise OptionError(f"memory_limit must be a positive number of bytes, not {memory_limit!r}")
+            raise OptionError(
+                f"memory_limit must be a positive number of bytes, not {memory_limit!r}",
+                hint="e.g. 4 * 2**30",
+            )
         self._owned = None
+        if not (client is None or isinstance(client, str) or hasattr(client, "scheduler_info")):
+            raise OptionError(
+                f"{type(client).__name__} is neither a Dask client nor an address",
+                hint="Session(Client(...)), Session('tcp://host:8786'), or Session() in-process",
+            )
+        if getattr(client, "status", "running") not in ("running", "connecting"):
+            raise RunError("the Dask client is closed", hint="make a new Client")
         if isinstance(client, str):
             from lineal.engine.cluster import connect
 
@@ -144,7 +154,8 @@ class Session:
         start = time.perf_counter()
         values, trace = self._run(plan, [b.value for b in bound], result)
         value = pack(plan, values, [b.value for b in bound])
-        run = Run(value, plan, time.perf_counter() - start, trace.iterations)
+        spent = time.perf_counter() - start
+        run = Run(value, plan, spent, trace.iterations, trace.graphs)
         emit_warnings(trace)
         with self._lock:
             self.history.append(run)
@@ -164,10 +175,13 @@ class Session:
         runtime = BlockedRuntime(self._executor, self.cluster, plan.physical.name)
         try:
             if result == "numpy":
-                return executable.run(values, runtime, progress=self._progress)
+                found, trace = executable.run(values, runtime, self._progress)
+                trace.graphs = tuple(runtime.flushes)
+                return found, trace
             from lineal.engine.dask_results import as_dask
 
             found, trace = executable.run(values, runtime, self._progress, fetch=False)
+            trace.graphs = tuple(runtime.flushes)
             return [as_dask(value, runtime) for value in found], trace
         finally:
             runtime.close()

@@ -50,6 +50,11 @@ def copy(x: Any) -> Any:
     return x.copy() if isinstance(x, np.ndarray) else x
 
 
+def todense(x: Any) -> Any:
+    """Return `x` as an ndarray; itself if it is one already."""
+    return x.toarray() if hasattr(x, "toarray") else x
+
+
 KERNELS: dict[str, Callable[..., Any]] = {
     "full": full,
     "full_like": full_like,
@@ -59,4 +64,5 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "linspace": linspace,
     "cast": cast,
     "copy": copy,
+    "todense": todense,
 }

@@ -60,7 +60,7 @@ def strong(x: Any, dtype: Any) -> Any:
 def assert_(condition: Any, *token: Any, message: str | None = None) -> bool:
     """Return True, or raise AssertionError(`message`); `token` only orders it after other steps."""
     if not condition:
-        raise AssertionError() if message is None else AssertionError(message)
+        raise AssertionError(message) if message else AssertionError()
     return True
 
 

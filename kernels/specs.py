@@ -487,6 +487,12 @@ def _einsum_flops(shapes: tuple[Shape, ...], subscripts: str) -> float:
     return space * max(1, len(shapes))
 
 
+_KEEPS_SPARSE = frozenset(
+    "var std norm mean count_nonzero argmin argmax trace getitem tril triu round".split()
+)
+"""Operations whose kernels read a CSR operand as it is."""
+
+
 def _temporaries(
     op: str,
     shapes: list[Shape],
@@ -503,7 +509,9 @@ def _temporaries(
     if any(k is not None for k in kept[:n_in]):
         extra += _sparse_temporaries(op, shapes, n_in, sizes, kept, held, dense_in)
     first = counts[0] if counts else 0
-    wide = first * max(8, sizes[0] if sizes else 8)
+    wide = float(first * max(8, sizes[0] if sizes else 8))
+    if kept[:1] != [None] and kept[:1] and op in _KEEPS_SPARSE:
+        wide = 2.0 * held[0]
     outs = counts[n_in:]
     out = outs[0] if outs else 0
     factor = {
@@ -544,11 +552,13 @@ def _temporaries(
         extra += 8 * sum(counts[1:n_in])
     if op in ("matmul", "outer", "einsum"):
         # Operands of another dtype than the result's, or not BLAS-able, are copied whole.
-        extra += sum(n * max(8, *sizes) for n in counts[:n_in]) + out * 8
+        dense = [n for n, k in zip(counts[:n_in], kept[:n_in], strict=True) if k is None]
+        extra += sum(n * max(8, *sizes) for n in dense) + out * 8
     if op in _DECOMPOSITIONS:
         m, n = (*shapes[0], 1, 1)[:2]
         big, small = max(m, n), min(m, n)
-        full = op == "svd" and attrs.get("full_matrices", True)
+        vectors = attrs.get("compute_uv", True)
+        full = op == "svd" and vectors and attrs.get("full_matrices", True)
         work = 6 * big * small + 12 * small * small + 70 * big
         if full:
             work += 2 * big * big

@@ -1,4 +1,4 @@
-"""Forms, densities, costs and iteration counts of a program's nodes, as far as a plan needs them."""
+"""Forms, densities, costs and iteration counts of a program's nodes, as a plan needs them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from lineal.kernels import specs
 from lineal.kernels.specs import Spec
 from lineal.planner.expr import Expr
 from lineal.planner.fold import evaluate_scalar
-from lineal.planner.infer import type_of
-from lineal.planner.logical import Logical, LoopView, Note
+from lineal.planner.infer import PY_INT, type_of
+from lineal.planner.logical import IfView, Logical, LoopView, Note
 from lineal.planner.plan import Value
 from lineal.planner.types import DENSE, Density, DensityKind, Type, upper
 
@@ -38,10 +38,9 @@ class Costing:
     def value(self, node: Expr) -> Value:
         """Return the planned value of an operand."""
         if node.op == "item":
-            k = int(node.attr("k"))  # type: ignore[call-overload]
             held = self.known.get(node.inputs[0])
             if held is not None:
-                return held[k]
+                return held[node.whole("k")]
         held = self.known.get(node)
         if held is not None:
             return held[0]
@@ -66,17 +65,30 @@ class Costing:
         return Value("", type_, storage, density)
 
     def adopt(self, param: Expr, init: Expr | None) -> None:
-        """Give a loop's parameter the form of its initial value; a changing value is held dense."""
+        """Give a loop's parameter the storage of its initial value; how full it stays is open."""
         type_ = type_of(param)
         assert isinstance(type_, Type)
         self.known[param] = (Value("", type_),)
-        if init is not None:
+        if init is not None and init.op != "undef":
             known = self.value(init)
-            self.known[param] = (replace(known, type=type_, density=DENSE, storage="dense"),)
+            density = DENSE
+            if known.storage == "sparse":
+                density = Density(known.density.value, DensityKind.ESTIMATED)
+            self.known[param] = (replace(known, type=type_, density=density),)
 
     def form(self, node: Expr, k: int) -> tuple[str, Density]:
         """Return the planned storage and density of result `k` of `node`."""
-        if node.op in ("loop", "if", "draw", "param", "undef"):
+        if node.op == "loop":
+            held = self.known.get(LoopView(node).params[k], (Value("", PY_INT),))[0]
+            return held.storage, held.density if held.storage == "sparse" else DENSE
+        if node.op == "if":
+            sides = (IfView(node).thens[k], IfView(node).elses[k])
+            known = [self.value(side) for side in sides]
+            if all(v.storage == "sparse" for v in known):
+                share = max(v.density.value for v in known)
+                return "sparse", Density(share, DensityKind.ESTIMATED)
+            return "dense", DENSE
+        if node.op in ("draw", "param", "undef", "todense"):
             return "dense", DENSE
         operands = [self.value(child) for child in node.inputs]
         values = tuple(c.attr("value") if c.op == "const" else None for c in node.inputs)
@@ -118,7 +130,12 @@ class Costing:
         """Return the iteration count that costs use for `loop`."""
         return self._counted(loop)[0]
 
+    def source(self, loop: Expr) -> str:
+        """Return how the count of `loop` is known: bound, from arguments, declared, assumed."""
+        return self._counted(loop)[1]
+
     def loop_text(self, loop: Expr) -> str:
+        """Return the loop as explain shows it: its kind, its count, and how the count is known."""
         count, how = self._counted(loop)
         view = LoopView(loop)
         head = "while" if view.trip.op == "const" and view.trip.attr("value") == -1 else "for"
@@ -140,7 +157,7 @@ class Costing:
             declared = declared.get(f"line {spans[0].line}" if spans else "")
         trip = LoopView(loop).trip
         if trip.op == "const" and trip.attr("value") != -1:
-            return float(trip.attr("value")), "bound"  # type: ignore[arg-type]
+            return float(trip.whole("value")), "bound"
         scalars = {
             node: self.program.scalars[str(node.attr("name"))]
             for node in self.program.inputs

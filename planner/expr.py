@@ -46,6 +46,13 @@ class Expr:
                 return value
         return default
 
+    def whole(self, name: str) -> int:
+        """Return the attribute `name`, a whole number that this operation always has."""
+        value = self.attr(name)
+        if not isinstance(value, int):
+            raise TypeError(f"{self.op} has no whole number {name!r} but {value!r}")
+        return value
+
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Expr is immutable; cannot set {name!r}")
 

@@ -869,7 +869,10 @@ def _item(node: Expr) -> Type:
 
 def _draw(node: Expr) -> Types:
     shape = cast(Shape, node.attr("shape"))
-    return (Type(limit2d(shape), np.dtype(cast(str, node.attr("result")))), RNG)
+    dtype = np.dtype(cast(str, node.attr("result")))
+    if node.attr("size") is None and dtype.kind == "f":
+        return (PY_FLOAT, RNG)  # a single draw is a Python float
+    return (Type(limit2d(shape), dtype), RNG)
 
 
 RULES: dict[str, Callable[[Expr], Types]] = {
@@ -912,6 +915,7 @@ RULES: dict[str, Callable[[Expr], Types]] = {
     "linspace": _linspace,
     "cast": _cast,
     "copy": _same,
+    "todense": _same,
     "transpose": _transpose,
     "reshape": _reshape,
     "broadcast_to": _broadcast_to,

@@ -19,7 +19,7 @@ ELEMENTWISE = frozenset(
     logical_xor bitwise_and bitwise_or bitwise_xor negative positive absolute fabs exp exp2 expm1
     log log2 log10 log1p sqrt cbrt square reciprocal sign sin cos tan arcsin arccos arctan sinh
     cosh tanh arcsinh arccosh arctanh floor ceil trunc rint isnan isinf isfinite logical_not invert
-    signbit copysign where clip round cast copy
+    signbit copysign where clip round cast copy todense
     """.split()
 )
 """Operators that work entry by entry with NumPy's broadcasting."""

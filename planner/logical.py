@@ -20,6 +20,7 @@ class Note:
     name: str = ""
 
     def merged(self, other: Note) -> Note:
+        """Return the places of both; the name is this one's if it has any."""
         spans = tuple(dict.fromkeys((*self.spans, *other.spans)))
         return Note(spans, self.name or other.name)
 
@@ -108,30 +109,37 @@ class LoopView:
 
     @property
     def n(self) -> int:
-        return int(self.node.attr("n"))  # type: ignore[call-overload, no-any-return]
+        """Number of carried values."""
+        return self.node.whole("n")
 
     @property
     def inits(self) -> tuple[Expr, ...]:
+        """What the carried values are before the first iteration."""
         return self.node.inputs[: self.n]
 
     @property
     def params(self) -> tuple[Expr, ...]:
+        """The carried values as the body sees them: one `param` leaf each."""
         return self.node.inputs[self.n : 2 * self.n]
 
     @property
     def nexts(self) -> tuple[Expr, ...]:
+        """What the carried values become at the end of an iteration."""
         return self.node.inputs[2 * self.n : 3 * self.n]
 
     @property
     def counter(self) -> Expr:
+        """The number of the running iteration, from 0: a `param` leaf."""
         return self.node.inputs[3 * self.n]
 
     @property
     def trip(self) -> Expr:
+        """The bound of the counter; the const -1 where there is none."""
         return self.node.inputs[3 * self.n + 1]
 
     @property
     def test(self) -> Expr:
+        """Whether there is another iteration, over params and counter."""
         return self.node.inputs[3 * self.n + 2]
 
 
@@ -143,16 +151,20 @@ class IfView:
 
     @property
     def n(self) -> int:
-        return int(self.node.attr("n"))  # type: ignore[call-overload, no-any-return]
+        """Number of results."""
+        return self.node.whole("n")
 
     @property
     def condition(self) -> Expr:
+        """The value, of one element, whose truth chooses the side."""
         return self.node.inputs[0]
 
     @property
     def thens(self) -> tuple[Expr, ...]:
+        """The results if the condition holds."""
         return self.node.inputs[1 : 1 + self.n]
 
     @property
     def elses(self) -> tuple[Expr, ...]:
+        """The results if it does not."""
         return self.node.inputs[1 + self.n :]

@@ -18,10 +18,11 @@ from typing import Any
 from lineal.errors import OptionError
 from lineal.kernels.specs import Spec
 from lineal.planner.cluster import ClusterSpec
+from lineal.planner.forms import settle_forms
 from lineal.planner.lifetimes import with_lifetimes
 from lineal.planner.logical import Logical
-from lineal.planner.placement import place
 from lineal.planner.peak import peak_bytes
+from lineal.planner.placement import place
 from lineal.planner.plan import PhysicalPlan, steps_of
 from lineal.planner.rules.algebra import NORMAL_FORM
 from lineal.planner.rules.chains import chain_order
@@ -82,8 +83,9 @@ def _logical(request: Request, before: Compiled | None) -> Compiled:
 
 
 def _normalised(request: Request, before: Compiled) -> Compiled:
-    logical = prune_loops(before.logical, request.rewrites)
-    return replace(before, logical=apply_rules(logical, NORMAL_FORM, request.rewrites))
+    pruned = prune_loops(before.logical, request.rewrites)
+    logical = apply_rules(pruned, NORMAL_FORM, request.rewrites, request.iterations)
+    return replace(before, logical=logical)
 
 
 def _optimised(request: Request, before: Compiled) -> Compiled:
@@ -94,9 +96,10 @@ def _optimised(request: Request, before: Compiled) -> Compiled:
 
 
 def _physical(request: Request, before: Compiled) -> Compiled:
+    before = replace(before, logical=settle_forms(before.logical))
     plan = _laid_out(before.logical, request)
     if before.logical.outputs != before.traced.logical.outputs:
-        written = _laid_out(before.traced.logical, request)
+        written = _laid_out(settle_forms(before.traced.logical), request)
         plan = replace(
             plan, flops_as_written=written.flops, est_seconds_as_written=written.est_seconds
         )
@@ -171,6 +174,7 @@ def _laid_out(program: Logical, request: Request) -> PhysicalPlan:
         inputs=laid.inputs,
         body=body,
         outputs=laid.outputs,
+        effects=program.effects,
         flops=flops,
         flops_as_written=flops,
         est_seconds=spent,

@@ -63,7 +63,7 @@ class Once:
 class Step:
     """One operation of the plan.
 
-    `op` and `attrs` are the logical operation's (see `lineal.planner.ops`); `inputs` are value
+    `op` and `attrs` are the logical operation's (see `lineal.kernels.registry`); `inputs` are value
     names; `outputs` has one Value per result.  `frees` are the values that die with this step;
     `reuses` the inputs whose storage it may take over, if nothing else holds it.
 
@@ -100,6 +100,7 @@ class Step:
     note: str = ""
 
     def attr(self, name: str, default: object = None) -> object:
+        """Return the attribute `name`, or `default`."""
         for key, value in self.attrs:
             if key == name:
                 return value
@@ -128,8 +129,9 @@ class PhysicalPlan:
     """A schedule with totals: what the engine runs and what explain prints.
 
     `inputs` are the values the caller binds, in order (name, type, place, splits); `outputs`
-    the names of results; `structure` is how they are packed (nested tuples of positions, or one
-    position).  `flops` and `moved_bytes` count the whole run; `peak_bytes` is an upper bound.
+    the names of results, of which the last `effects` only order assertions (`Logical.tree` says
+    how the others are packed).  `flops` and `moved_bytes` count the whole run; `peak_bytes` is
+    an upper bound.
     `trip_counts` lists per loop the count that the totals use and how it is known.
     """
 
@@ -137,6 +139,7 @@ class PhysicalPlan:
     inputs: tuple[Value, ...]
     body: Block
     outputs: tuple[str, ...]
+    effects: int = 0
     flops: float = 0.0
     flops_as_written: float = 0.0
     est_seconds: float = 0.0
@@ -145,6 +148,11 @@ class PhysicalPlan:
     moved_bytes: float = 0.0
     trip_counts: tuple[tuple[str, float, str], ...] = ()
     decisions: tuple[Decision, ...] = field(default=(), repr=False)
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """The outputs that the caller sees."""
+        return self.outputs[: len(self.outputs) - self.effects]
 
     def steps(self) -> Iterator[Step]:
         """Yield every step, blocks included, in the order of execution."""

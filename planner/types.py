@@ -67,6 +67,7 @@ class Type:
 
     @property
     def ndim(self) -> int:
+        """Number of axes: 0, 1 or 2."""
         return len(self.shape)
 
     @property
@@ -84,6 +85,7 @@ class Type:
 
     @property
     def static(self) -> bool:
+        """Whether every size is known when the plan is made."""
         return not any(isinstance(dim, Sym) for dim in self.shape)
 
     def __str__(self) -> str:
@@ -95,6 +97,8 @@ class Type:
 
 
 class DensityKind(Enum):
+    """How a density is known: counted, predicted, or bounded from above."""
+
     EXACT = "Exact"
     ESTIMATED = "Estimated"
     UPPER = "Upper bound"

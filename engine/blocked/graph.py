@@ -90,7 +90,7 @@ Finding = tuple[str, str]
 
 def error_modes() -> Modes:
     """Return np.geterr() as it is here, for tasks that run elsewhere."""
-    return tuple(sorted(np.geterr().items()))
+    return tuple(sorted((kind, str(mode)) for kind, mode in np.geterr().items()))
 
 
 def execute(program: tuple[Call, ...], *values: Any) -> Any:
@@ -113,8 +113,8 @@ def watched(
     def take(kind: str, flag: int) -> None:
         found.add((kind, note))
 
-    collected = {k: v if v in ("ignore", "raise") else "call" for k, v in modes}
-    with np.errstate(call=take, **collected):  # type: ignore[call-overload]
+    collected: dict[str, Any] = {k: v if v in ("ignore", "raise") else "call" for k, v in modes}
+    with np.errstate(call=take, **collected):
         for note, function, template in program:
             args = [
                 values[item.index]
@@ -297,8 +297,8 @@ def fuse(jobs: Jobs, keep: frozenset[Any]) -> Jobs:
         inner = [
             dep
             for dep in dict.fromkeys(job.deps)
-            if isinstance(jobs.get(dep), Foreign)
-            or (isinstance(jobs.get(dep), Job) and not jobs[dep].data)  # type: ignore[union-attr]
+            if (source := jobs.get(dep)) is not None
+            and (isinstance(source, Foreign) or not source.data)
         ]
         first = fused.get(inner[0]) if len(inner) == 1 else None
         if (

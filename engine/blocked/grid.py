@@ -54,6 +54,7 @@ class BlockedArray:
 
     @property
     def ndim(self) -> int:
+        """Number of axes."""
         return len(self.shape)
 
     @property

@@ -54,7 +54,10 @@ def adopt(
 
 def _mapped(executor: Executor, value: Any) -> tuple[Any, ...] | None:
     """Return what a worker needs to read a mapped file by itself, None if it cannot."""
-    if not isinstance(value, np.memmap) or not isinstance(value.base, mmap.mmap):
+    if not isinstance(value, np.memmap):
+        return None
+    base: Any = value.base
+    if not isinstance(base, mmap.mmap):
         return None  # a view of a mapping no longer knows where in the file it is
     if value.filename is None or executor.workers == 0:
         return None

@@ -45,9 +45,7 @@ def reduction(ctx: Context, op: str, attrs: dict[str, Any], array: BlockedArray)
         # One block decides: the kernel gives NumPy's error, or NaN with NumPy's warning.
         merged = merge_axes(ctx, array, axes)
         every = tuple(sorted(attrs.items()))
-        return _finish(
-            ctx, merged, axes, keepdims, lambda i, b: ctx.kernel(op, every, b), finished=True
-        )
+        return _finish(ctx, merged, axes, keepdims, lambda i, b: ctx.kernel(op, every, b))
     if op in FOLDS:
         inner = tuple(sorted({**passed, "axis": _inner(axes, array), "keepdims": True}.items()))
         return fold(ctx, array, axes, keepdims, op, inner, FOLDS[op])
@@ -215,7 +213,6 @@ def _finish(
     axes: tuple[int, ...],
     keepdims: bool,
     leaf: Leaf,
-    finished: bool,
 ) -> BlockedArray:
     """Reduce an array that has one block along `axes`; leaves already have the final shape."""
     kept = tuple(split for axis, split in enumerate(array.splits) if axis not in axes)

@@ -36,11 +36,6 @@ def cut(index: tuple[slice, ...], value: Any) -> Any:
     return part if is_sparse(part) else np.array(part)
 
 
-def window(index: tuple[slice, ...], value: Any) -> Any:
-    """Return a part of a value of the driver's that was sent whole."""
-    return value[index if len(index) > 1 else index[0]]
-
-
 def join(parts: Sequence[Any], axis: int) -> Any:
     """Put blocks side by side; sparse only when all are."""
     if len(parts) == 1:

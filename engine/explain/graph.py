@@ -102,9 +102,9 @@ class _Builder:
             if row.kind == "const":
                 continue
             getattr(self, f"_{row.kind}")(row)
-        shown = ", ".join(self.plan.outputs)
+        shown = ", ".join(self.plan.results)
         last = self.add(Node("return", "return", ("return", numbers.elide(shown, 40)), shown, -1))
-        self.connect(self.plan.outputs, last)
+        self.connect(self.plan.results, last)
         return Graph(tuple(self.nodes), tuple(self.boxes), tuple(self.edges), tuple(self.turns))
 
     def add(self, node: Node) -> int:

@@ -34,7 +34,7 @@ def render(plan: PhysicalPlan, *, mode: str = "physical", verbose: bool = False)
     peaks = [row.peak_bytes or 0.0 for row in found if row.kind == "op"]
     largest = max(peaks, default=0.0)
     for row in found:
-        if row.kind != "const" or (row.outputs and row.outputs[0].name in plan.outputs):
+        if row.kind != "const" or (row.outputs and row.outputs[0].name in plan.results):
             table += _lines(row, plan, constants, largest if mode == "memory" else 0.0)
     parts = _header(plan)
     parts += _align(table, shown, narrow=not verbose)
@@ -206,7 +206,7 @@ def _returned(plan: PhysicalPlan, found: tuple[Row, ...]) -> str:
     labels = {v.name: v.label for row in found for v in row.outputs}
     shown = [
         f"{name} {labels.get(name, '')}".rstrip() if not name.startswith("@") else name
-        for name in plan.outputs
+        for name in plan.results
     ]
     starred = any(row.hoisted for row in found)
     note = "   (* loop-constant, taken out of its loop)" if starred else ""

@@ -78,13 +78,14 @@ def transpose_of_scaled(node: Expr, facts: Facts) -> Expr | None:
 def negation_out_of_product(node: Expr, facts: Facts) -> Expr | None:
     """(-A) @ B -> -(A @ B)
 
-    Exact: a sign commutes with every rounding.  Floats only, since negating the smallest integer
-    wraps; only where the result is no larger than what was negated.
+    A sign commutes with every rounding but that to zero: entries that cancel are +0 on the left and
+    -0 on the right.  Floats only, since negating the smallest integer wraps; only where the run
+    computes no more entries of the result than of what was negated.
     """
     if node.op != "matmul" or typed(node).dtype.kind != "f":
         return None
     for k, side in enumerate(node.inputs):
-        if side.op == "negative" and typed(node).size <= typed(side).size:
+        if side.op == "negative" and _entries(node, facts) <= _entries(side, facts):
             parts = list(node.inputs)
             parts[k] = side.inputs[0]
             if typed(parts[0]).dtype == typed(parts[1]).dtype:
@@ -92,11 +93,16 @@ def negation_out_of_product(node: Expr, facts: Facts) -> Expr | None:
     return None
 
 
+def _entries(node: Expr, facts: Facts) -> float:
+    """Return how many entries of `node` are computed over the run."""
+    return float(typed(node).size) * facts.runs(node)
+
+
 def scalar_out_of_product(node: Expr, facts: Facts) -> Expr | None:
     """(s * A) @ B -> s * (A @ B)
 
-    For a known scalar with 2**-20 <= |s| <= 2**20 in floats, where the result is no larger than
-    the scaled operand.
+    For a known scalar with 2**-20 <= |s| <= 2**20 in floats, where over the run the result has no
+    more entries than the scaled operand (which a loop may leave constant).
     """
     if node.op != "matmul" or typed(node).dtype.kind != "f":
         return None
@@ -114,11 +120,15 @@ def scalar_out_of_product(node: Expr, facts: Facts) -> Expr | None:
                     scalar=float(value),
                 )
                 continue
-            if typed(node).size > typed(a).size:
+            after, before = _entries(node, facts), _entries(side, facts)
+            if after > before:
                 facts.refuse(
-                    "scalar_out_of_product", node, "s * (A @ B)",
-                    "the product has more entries than the scaled operand",
-                    entries_of_product=typed(node).size, entries_of_operand=typed(a).size,
+                    "scalar_out_of_product",
+                    node,
+                    "s * (A @ B)",
+                    "over the run, the product has more entries than the scaled operand",
+                    entries_of_product=after,
+                    entries_of_operand=before,
                 )
                 continue
             parts = list(node.inputs)
@@ -129,7 +139,7 @@ def scalar_out_of_product(node: Expr, facts: Facts) -> Expr | None:
 
 
 def commutative_order(node: Expr, facts: Facts) -> Expr | None:
-    """b + a -> a + b
+    """B + A -> A + B
 
     The operand that comes first in the program stands first, so that both spellings are one
     node.
@@ -204,12 +214,9 @@ def slice_of_elementwise(node: Expr, facts: Facts) -> Expr | None:
     spec = cast("tuple[tuple[Any, ...], ...]", node.attr("spec"))
     if not typed(inner).static:
         return None  # an operand may hold one entry along an axis that only the run knows
-    if any(e[0] in ("array", "new") for e in spec) or typed(node).ndim == 0 and len(shape) == 0:
+    # Slices only: an integer may leave a scalar, which promotes by other rules than its array.
+    if not shape or any(e[0] != "slice" for e in spec):
         return None
-    if not all(e[0] == "int" or e[0] == "slice" for e in spec) or typed(inner).dtype.kind == "O":
-        return None
-    if any(e[0] == "int" for e in spec):
-        return None  # a scalar would follow other promotion rules than its array
     parts: list[Expr] = []
     for operand in inner.inputs:
         type_ = typed(operand)
@@ -259,7 +266,6 @@ def _split(
 EXACT: tuple[Rule, ...] = (
     Rule(double_transpose, "exact"),
     Rule(transpose_of_scaled, "exact"),
-    Rule(negation_out_of_product, "exact"),
     Rule(slice_of_transpose, "exact"),
     Rule(slice_of_elementwise, "exact"),
     # After the others: they decide which spellings there are.
@@ -267,6 +273,7 @@ EXACT: tuple[Rule, ...] = (
 )
 REAL: tuple[Rule, ...] = (
     Rule(transpose_of_product, "real"),
+    Rule(negation_out_of_product, "real"),
     Rule(scalar_out_of_product, "real"),
     Rule(slice_of_product, "real"),
 )

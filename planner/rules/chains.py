@@ -7,25 +7,29 @@ intervals: Godbole, IEEE Trans. Comput. C-22, 1973.)
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 
-from lineal.kernels import specs
 from lineal.planner.build import apply
 from lineal.planner.cluster import ClusterSpec
 from lineal.planner.costing import Costing
 from lineal.planner.expr import Expr, make, walk
 from lineal.planner.infer import typed
 from lineal.planner.levels import Levels, find_levels
-from lineal.planner.logical import Logical, Note
+from lineal.planner.logical import Guard, Logical, LoopView, Note
 from lineal.planner.plan import Decision
 from lineal.planner.render import expression
+from lineal.planner.rules.chain_search import ChainSearch, Splits, Weights
 from lineal.planner.rules.protocol import Facts, inherit
-from lineal.planner.seconds import seconds
 from lineal.planner.types import upper
 
 _MAX_CHAIN = 200
 """Longer chains keep the order as written: the search is cubic in the length."""
 
+
+_MOST_DOUBLINGS = 30
+"""Iteration counts are looked at up to 2**30."""
 
 _WORTH = 1e-3
 """Share of the predicted time that another order must save: ties keep the order as written."""
@@ -60,44 +64,53 @@ def chain_order(
         if _opens(side, left, facts)
     }
     replaced: dict[Expr, Expr] = {}
+    chains: list[_Chain] = []
     for node in levels.order:
         if not _is_link(node) or node in inner:
             continue
         factors = _factors(node, facts)
         if not 3 <= len(factors) <= _MAX_CHAIN:
             continue
-        chain = _Chain(factors, levels, weights, costing, cluster)
-        written = chain.cost_as_written(node)
-        best, new = chain.best()
+        chain = _Chain(node, factors, levels, costing, cluster)
+        chains.append(chain)
+        chain.splits = chain.choose(weights)
+        fired = chain.splits != chain.written
         shown = " @ ".join(_factor_text(f, notes) for f in factors)
         spans = notes.get(node, Note()).spans
-        span = spans[0] if spans else None
-        if best < written * (1 - _WORTH):
+        numbers = (
+            ("seconds_as_written", chain.search.cost(chain.written, weights)),
+            ("seconds_chosen" if fired else "seconds_best", chain.search.best(weights)[0]),
+        )
+        if fired:
+            new = chain.build()
             replaced[node] = new
             inherit(notes, node, new)
             _spread_spans(new, notes, notes.get(node, Note()))
-            decisions.append(
-                Decision(
-                    "chain_order", True, shown, chain.text(notes),
-                    "fewer seconds over the run",
-                    (("seconds_as_written", written), ("seconds_chosen", best)), span, "real",
-                )
+        decisions.append(
+            Decision(
+                "chain_order",
+                fired,
+                shown,
+                chain.text(notes) if fired else "another order",
+                "fewer seconds over the run" if fired else "the order as written is the cheapest",
+                numbers,
+                spans[0] if spans else None,
+                "real",
             )
-        else:
-            decisions.append(
-                Decision(
-                    "chain_order", False, shown, "another order",
-                    "the order as written is the cheapest",
-                    (("seconds_as_written", written), ("seconds_best", best)), span, "real",
-                )
-            )
+        )
+    guards = _steady(chains, levels, costing, weights)
     if replaced:
         outputs, new_nodes = _rewrite(program, replaced)
         for old, made in new_nodes.items():
             if old is not made:
                 inherit(notes, old, made)
         program = replace(program, outputs=outputs)
-    return replace(program, notes=notes, decisions=(*program.decisions, *decisions))
+    return replace(
+        program,
+        notes=notes,
+        guards=(*program.guards, *guards),
+        decisions=(*program.decisions, *decisions),
+    )
 
 
 def _rewrite(
@@ -197,106 +210,124 @@ def _factor_text(node: Expr, notes: dict[Expr, Note]) -> str:
 
 
 class _Chain:
-    """The search over one chain's orders."""
+    """One chain of a program: its factors, the order as written, the search over all others."""
 
     def __init__(
         self,
+        node: Expr,
         factors: list[Expr],
         levels: Levels,
-        weights: dict[Expr, float],
         costing: Costing,
         cluster: ClusterSpec,
     ) -> None:
         self.factors = factors
-        self.cluster = cluster
-        self.itemsize = typed(factors[0]).dtype.itemsize
-        self.levels = levels
-        self.weights = weights
+        self.loops = frozenset().union(*(levels.loops[f] for f in factors))
         values = [costing.value(f) for f in factors]
-        shapes = [tuple(upper(d) for d in typed(f).shape) for f in factors]
-        self.shapes = [s if len(s) == 2 else ((1, s[0]) if i == 0 else (s[0], 1))
-                       for i, s in enumerate(shapes)]
-        self.density = [v.density.value if v.storage == "sparse" else 1.0 for v in values]
-        self._loops = [levels.loops.get(f, frozenset()) for f in factors]
-        self._split: dict[tuple[int, int], int] = {}
-        self._cost: dict[tuple[int, int], float] = {}
-        self._dens: dict[tuple[int, int], float] = {}
+        shapes = []
+        for i, factor in enumerate(factors):
+            shape = tuple(upper(d) for d in typed(factor).shape)
+            if len(shape) == 1:
+                shape = (1, shape[0]) if i == 0 else (shape[0], 1)
+            shapes.append((shape[0], shape[1]))
+        self.search = ChainSearch(
+            shapes,
+            [v.density.value if v.storage == "sparse" else 1.0 for v in values],
+            [levels.loops[f] for f in factors],
+            typed(factors[0]).dtype.itemsize,
+            cluster,
+        )
+        self.written = _splits_of(node, factors)
+        self.splits = self.written
 
-    def _weight(self, i: int, j: int) -> float:
-        loops = frozenset().union(*self._loops[i : j + 1])
-        return max((self.weights[x] for x in loops), default=1.0)
+    def choose(self, weights: Weights) -> Splits:
+        """Return the order for these weights: the one as written unless another saves time."""
+        best, splits = self.search.best(weights)
+        if best < self.search.cost(self.written, weights) * (1 - _WORTH):
+            return splits
+        return self.written
 
-    def _product(
-        self, i: int, k: int, j: int, da: float, db: float
-    ) -> tuple[float, float]:
-        """Return (seconds over the run, density) of joining i..k with k+1..j."""
-        a = (self.shapes[i][0], self.shapes[k][1])
-        b = (self.shapes[k + 1][0], self.shapes[j][1])
-        density, _ = specs.result_density("matmul", (a, b), (da, db))
-        sparse = da < 1.0 or db < 1.0
-        kept = tuple(d if d < 1.0 else None for d in (da, db, density))
-        size = self.itemsize
-        spec = specs.cost("matmul", (a, b), ((a[0], b[1]),), (size, size, size), kept)
-        return seconds("matmul", spec, sparse, self.cluster) * self._weight(i, j), density
-
-    def best(self) -> tuple[float, Expr]:
-        """Return (seconds over the run, the product in the best order)."""
-        n = len(self.factors)
-        for i in range(n):
-            self._cost[i, i] = 0.0
-            self._dens[i, i] = self.density[i]
-        for length in range(2, n + 1):
-            for i in range(n - length + 1):
-                j = i + length - 1
-                chosen: tuple[float, float, int] | None = None
-                for k in range(i, j):
-                    own, density = self._product(i, k, j, self._dens[i, k], self._dens[k + 1, j])
-                    total = own + self._cost[i, k] + self._cost[k + 1, j]
-                    if chosen is None or total < chosen[0]:
-                        chosen = (total, density, k)
-                assert chosen is not None
-                self._cost[i, j], self._dens[i, j], self._split[i, j] = chosen
-        return self._cost[0, n - 1], self._build(0, n - 1)
-
-    def _build(self, i: int, j: int) -> Expr:
-        if i == j:
-            return self.factors[i]
-        k = self._split[i, j]
-        return apply("matmul", self._build(i, k), self._build(k + 1, j))
-
-    def cost_as_written(self, node: Expr) -> float:
-        """Return the seconds over the run of the order that `node` has."""
-        position = 0
-        total = 0.0
-        done: list[tuple[int, int, float]] = []
-        remaining = list(self.factors)
-        stack: list[tuple[Expr, bool]] = [(node, False)]
-        while stack:
-            at, ready = stack.pop()
-            if ready:
-                (k1, j, db), (i, k, da) = done.pop(), done.pop()
-                assert k1 == k + 1
-                own, density = self._product(i, k, j, da, db)
-                total += own
-                done.append((i, j, density))
-            elif position < len(remaining) and at is remaining[position]:
-                done.append((position, position, self.density[position]))
-                position += 1
-            else:
-                stack.append((at, True))
-                stack.append((at.inputs[1], False))
-                stack.append((at.inputs[0], False))
-        return total
+    def build(self) -> Expr:
+        """Return the product in the chosen order."""
+        made: dict[tuple[int, int], Expr] = {(i, i): f for i, f in enumerate(self.factors)}
+        for (i, j), k in sorted(self.splits.items(), key=lambda item: item[0][1] - item[0][0]):
+            made[i, j] = apply("matmul", made[i, k], made[k + 1, j])
+        return made[0, len(self.factors) - 1]
 
     def text(self, notes: dict[Expr, Note]) -> str:
         """Return the chosen order with its brackets."""
+        shown = {(i, i): _factor_text(f, notes) for i, f in enumerate(self.factors)}
+        for (i, j), k in sorted(self.splits.items(), key=lambda item: item[0][1] - item[0][0]):
+            left, right = shown[i, k], shown[k + 1, j]
+            left = left if i == k else f"({left})"
+            shown[i, j] = f"{left} @ {right if k + 1 == j else f'({right})'}"
+        return shown[0, len(self.factors) - 1]
 
-        def show(i: int, j: int) -> str:
-            if i == j:
-                return _factor_text(self.factors[i], notes)
-            k = self._split[i, j]
-            left, right = show(i, k), show(k + 1, j)
-            return f"{left if i == k else f'({left})'} @ {right if k + 1 == j else f'({right})'}"
 
-        return show(0, len(self.factors) - 1)
+def _splits_of(node: Expr, factors: list[Expr]) -> Splits:
+    """Return the order that `node` has, as splits over its factors."""
+    splits: Splits = {}
+    done: list[tuple[int, int]] = []
+    position = 0
+    stack: list[tuple[Expr, bool]] = [(node, False)]
+    while stack:
+        at, ready = stack.pop()
+        if ready:
+            (_, j), (i, k) = done.pop(), done.pop()
+            splits[i, j] = k
+            done.append((i, j))
+        elif position < len(factors) and at is factors[position]:
+            done.append((position, position))
+            position += 1
+        else:
+            stack += [(at, True), (at.inputs[1], False), (at.inputs[0], False)]
+    return splits
 
+
+def _steady(
+    chains: list[_Chain], levels: Levels, costing: Costing, weights: dict[Expr, float]
+) -> list[Guard]:
+    """Return the guards within which argument-dependent counts leave every choice as it is.
+
+    Choices are taken to change at most once on either side of a count; the bounds are powers of
+    two, found by bisection.
+    """
+    guards: list[Guard] = []
+    mixed = [c for c in chains if c.search.mixed]
+    for loop in sorted(levels.depth, key=levels.order.index):
+        touched = [c for c in mixed if loop in c.loops]
+        if not touched or costing.source(loop) != "from arguments":
+            continue
+        now = max(costing.count(loop), 1.0)
+        inner = [x for x in weights if x is loop or loop in levels.loops[x]]
+
+        def same(count: float, touched: list[_Chain] = touched, now: float = now,
+                 inner: list[Expr] = inner) -> bool:
+            scaled = {x: w * count / now if x in inner else w for x, w in weights.items()}
+            return all(c.choose(scaled) == c.splits for c in touched)
+
+        trip = LoopView(loop).trip
+        low = _edge(same, range(int(math.log2(now)), -1, -1))
+        high = _edge(same, range(math.ceil(math.log2(now)), _MOST_DOUBLINGS + 1))
+        if low != 0:
+            least = int(now) if low is None else 2**low
+            guards.append(Guard(apply("py.ge", trip, least), True))
+        if high != _MOST_DOUBLINGS:
+            most = int(now) if high is None else 2**high
+            guards.append(Guard(apply("py.le", trip, most), True))
+    return guards
+
+
+def _edge(same: Callable[[float], bool], exponents: range) -> int | None:
+    """Return the last exponent, in order, up to which `same` holds; None if not for the first."""
+    if not same(2.0 ** exponents[0]):
+        return None
+    if same(2.0 ** exponents[-1]):
+        return exponents[-1]
+    good, bad = 0, len(exponents) - 1
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        if same(2.0 ** exponents[middle]):
+            good = middle
+        else:
+            bad = middle
+    return exponents[good]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from lineal.planner.expr import Expr, make, substitute, walk
@@ -30,7 +31,7 @@ def _once(program: Logical) -> Logical | None:
     read: dict[Expr, set[int]] = {}
     for node in nodes:
         if node.op == "item" and node.inputs[0].op == "loop":
-            read.setdefault(node.inputs[0], set()).add(int(node.attr("k")))  # type: ignore[call-overload]
+            read.setdefault(node.inputs[0], set()).add(node.whole("k"))
     for node in nodes:
         if node.op != "loop":
             continue
@@ -83,13 +84,13 @@ def _drop(program: Logical, node: Expr, kept: list[int]) -> Logical:
     return _swap(program, node, new, items, "is never read")
 
 
-def _loop(view: LoopView, kept: list[int], nexts: object, test: Expr) -> Expr:
+def _loop(view: LoopView, kept: list[int], nexts: Iterable[Expr], test: Expr) -> Expr:
     return make(
         "loop",
         (
             *(view.inits[k] for k in kept),
             *(view.params[k] for k in kept),
-            *nexts,  # type: ignore[misc]
+            *nexts,
             view.counter,
             view.trip,
             test,
@@ -109,7 +110,7 @@ def _swap(
             inherit(notes, old, item)
     view = LoopView(node)
     gone = [
-        notes.get(view.params[int(old.attr("k"))], Note()).name or "a carried value"  # type: ignore[call-overload]
+        notes.get(view.params[old.whole("k")], Note()).name or "a carried value"
         for old, item in items.items()
         if item.op != "item" or item.inputs[0] is not new
     ] or ["a carried value"]

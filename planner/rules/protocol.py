@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from lineal.errors import ProgramError
+from lineal.planner.costing import Costing
 from lineal.planner.expr import Expr, rebuild, walk
-from lineal.planner.infer import type_of
 from lineal.planner.levels import Levels, find_levels
 from lineal.planner.logical import Logical, Note, Notes
 from lineal.planner.plan import Decision
@@ -36,6 +36,7 @@ class Rule:
 
     @property
     def name(self) -> str:
+        """The function's name: what decisions show and `rewrites` switches off."""
         return self.fn.__name__
 
     @property
@@ -49,10 +50,12 @@ class Facts:
     """What rules may ask about the program they rewrite, and where they say why not."""
 
     program: Logical
+    iterations: dict[str, float] | float | None = None
     refusals: dict[tuple[str, str], Decision] = field(default_factory=dict)
     _uses: dict[Expr, int] | None = None
     _levels: Levels | None = None
     _order: dict[Expr, int] | None = None
+    _counts: Costing | None = None
 
     @property
     def uses(self) -> dict[Expr, int]:
@@ -75,23 +78,39 @@ class Facts:
         return self._order
 
     @property
+    def _costing(self) -> Costing:
+        if self._counts is None:
+            self._counts = Costing(self.program, self.iterations)
+        return self._counts
+
+    @property
     def levels(self) -> Levels:
+        """The loops that each node of the program depends on."""
         if self._levels is None:
             self._levels = find_levels(self.program)
         return self._levels
 
-    def note(self, node: Expr) -> Note:
-        return self.program.notes.get(node, Note())
+    def loops(self, node: Expr) -> frozenset[Expr]:
+        """Return the loops that a node's value depends on, also for a node that a rule made."""
+        found = self.levels.loops.get(node)
+        if found is None:
+            found = frozenset().union(*(self.loops(child) for child in node.inputs))
+            self.levels.loops[node] = found
+        return found
 
-    def text(self, node: Expr) -> str:
-        return expression(node, self.program.notes)
+    def runs(self, node: Expr) -> float:
+        """Return how often a node is computed over the run, hoisting taken into account."""
+        total = 1.0
+        for loop in self.loops(node):
+            total *= self._costing.count(loop)
+        return total
 
     def refuse(
         self, rule: str, node: Expr, after: str, reason: str, **numbers: float
     ) -> None:
         """Record that `rule` looked at `node` and left it, with the figures compared."""
-        spans = self.note(node).spans
-        before = self.text(node)
+        spans = self.program.notes.get(node, Note()).spans
+        before = expression(node, self.program.notes)
         self.refusals.setdefault(
             (rule, before),
             Decision(
@@ -101,7 +120,12 @@ class Facts:
         )
 
 
-def apply_rules(program: Logical, rules: tuple[Rule, ...], off: tuple[str, ...]) -> Logical:
+def apply_rules(
+    program: Logical,
+    rules: tuple[Rule, ...],
+    off: tuple[str, ...],
+    iterations: dict[str, float] | float | None = None,
+) -> Logical:
     """Apply local rules everywhere until none fires.
 
     Raises
@@ -117,7 +141,7 @@ def apply_rules(program: Logical, rules: tuple[Rule, ...], off: tuple[str, ...])
     seen: list[tuple[Expr, ...]] = []
     for _ in range(_MAX_PASSES):
         seen.append(program.outputs)
-        facts = Facts(program)
+        facts = Facts(program, iterations)
         notes: Notes = dict(program.notes)
         fired: list[str] = []
 
@@ -174,6 +198,3 @@ def inherit(notes: Notes, old: Expr, new: Expr) -> None:
         if child not in notes:
             notes[child] = Note(held.spans)
 
-
-def same_type(a: Expr, b: Expr) -> bool:
-    return type_of(a) == type_of(b)

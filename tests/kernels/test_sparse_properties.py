@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_sparse_kernels import BINARY, REDUCTIONS, UNARY, agree
 
 from lineal.kernels.sparse import canonical
+from tests.kernels.test_sparse_kernels import BINARY, REDUCTIONS, UNARY, agree
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 DTYPES = ["bool", "int8", "uint8", "int64", "float32", "float64"]
