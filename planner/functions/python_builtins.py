@@ -28,10 +28,7 @@ def _len(ctx: Context, obj: Any) -> Any:
         if not shape:
             raise ShapeError("len() of a scalar", hint="a scalar has no length")
         if isinstance(shape[0], Sym):
-            raise UnsupportedError(
-                "len() of an axis whose size only the run will know",
-                hint="use mask.sum() for the number of kept rows",
-            )
+            return apply("dim", obj, axis=0)
         return shape[0]
     return len(obj)
 

@@ -301,7 +301,7 @@ def test_mismatch_is_a_run_time_error_with_the_line():
 
     program = la.program(f)
     assert program(x, x).shape == (4,)
-    with pytest.raises(ValueError, match="shape|broadcast") as caught:
+    with pytest.raises(ValueError, match=r"shape|broadcast") as caught:
         program(x, -x + 2)
     text = str(caught.value) + "".join(getattr(caught.value, "__notes__", ()))
     assert "a + b" in text
@@ -313,7 +313,7 @@ def test_mismatch_with_a_known_size():
     def f(v, w):
         return v[v > 0] @ w
 
-    with pytest.raises(ValueError, match="size|dim|align|shape|mismatch") as caught:
+    with pytest.raises(ValueError, match=r"size|dim|align|shape|mismatch") as caught:
         la.program(f)(x, np.ones(3))
     assert "v[v > 0] @ w" in "".join(getattr(caught.value, "__notes__", ())) + str(caught.value)
 
@@ -329,7 +329,16 @@ def test_memory_uses_the_bound():
 # ---------------------------------------------------------------------------------- 7. dtypes
 
 _VALUES = [np.array([1, 2, 3], d) for d in ("?", "i1", "i4", "i8", "u1", "u8", "f4", "f8")]
-_SCALARS = [True, 3, 2.5, np.int8(3), np.float32(2.5), np.float64(2.5), np.array(2.5), np.uint8(200)]
+_SCALARS = [
+    True,
+    3,
+    2.5,
+    np.int8(3),
+    np.float32(2.5),
+    np.float64(2.5),
+    np.array(2.5),
+    np.uint8(200),
+]
 
 
 def _arithmetic(a, b):
@@ -473,7 +482,10 @@ def test_errstate_raise_names_the_line():
 
 
 def test_errstate_is_per_kind():
-    with warnings.catch_warnings(record=True) as caught, np.errstate(divide="ignore", invalid="warn"):
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        np.errstate(divide="ignore", invalid="warn"),
+    ):
         warnings.simplefilter("always")
         la.program(_noisy)(x, 1)
     assert {str(w.message).split(" encountered")[0] for w in caught} == {"invalid value"}
