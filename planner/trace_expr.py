@@ -580,7 +580,9 @@ class ExpressionTracer(build.Context):
             UnsupportedError,
             f"the attribute {name!r} of {describe(base)} is outside the language",
             node,
-            "use arrays, numbers and functions of modules",
+            "pass an array; la.read(path) reads a file"
+            if isinstance(base, (str, type(None)))
+            else "use arrays, numbers and functions of modules",
         )
 
     def _array_attribute(self, base: Arr, name: str, node: ast.AST) -> Any:
