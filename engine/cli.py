@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import inspect
 import json
 import sys
 from collections.abc import Sequence
@@ -33,7 +34,8 @@ def commands() -> None:
 _PROGRAM = click.argument("target", metavar="FILE:FUNC")
 _INPUTS = click.option(
     "--input", "-i", "inputs", multiple=True, metavar="NAME=VALUE",
-    help="An argument: a file (.npy .npz .mtx) or a Python number, string or bool. Repeatable.",
+    help="An argument: a file (.npy .npz .mtx), or a Python literal: 3, 1e-3, True, \"'text'\". "
+    "Repeatable.",
 )
 _SPECS = click.option(
     "--spec", "-s", "specs", multiple=True, metavar="NAME=MxN[:DENSITY]",
@@ -65,8 +67,12 @@ def run(target: str, inputs: Sequence[str], algebra: str, as_json: bool, out: Pa
         raise click.UsageError("--workers and --scheduler exclude each other")
     if out is not None and out.suffix not in (".npy", ".npz"):
         raise click.UsageError(f"--out must end in .npy or .npz, not {out.name!r}")
+    if out is not None and not out.absolute().parent.is_dir():
+        raise click.UsageError(f"--out: there is no folder {str(out.parent)!r}")
     program = load(target)
-    execute(program, arguments(inputs), algebra, out, workers, scheduler, as_json)
+    given = arguments(inputs)
+    _check_names(program, given)
+    execute(program, given, algebra, out, workers, scheduler, as_json)
 
 
 @commands.command()
@@ -75,9 +81,10 @@ def run(target: str, inputs: Sequence[str], algebra: str, as_json: bool, out: Pa
 @_SPECS
 @_ALGEBRA
 @_JSON
-@click.option("--mode", default="physical", show_default=True, help="What to show.")
-@click.option("--format", "style", default="text", show_default=True,
-              help="text, json, dot or svg.")
+@click.option("--mode", type=click.Choice(["physical", "decisions", "memory"]),
+              default="physical", show_default=True, help="What to show.")
+@click.option("--format", "style", type=click.Choice(["text", "json", "dot", "svg"]),
+              default="text", show_default=True, help="How to show it.")
 @click.option("--verbose", is_flag=True, help="List refused rewrites, too.")
 def explain(target: str, inputs: Sequence[str], specs: Sequence[str], algebra: str,
             as_json: bool, mode: str, style: str, verbose: bool) -> None:
@@ -85,8 +92,12 @@ def explain(target: str, inputs: Sequence[str], specs: Sequence[str], algebra: s
     given = arguments(inputs)
     for item in specs:
         name, value = _pair(item, "--spec")
+        if name in given:
+            raise click.UsageError(f"{name!r} is given twice")
         given[name] = _spec(value)
-    plan = load(target).plan(**given, algebra=algebra)
+    program = load(target)
+    _check_names(program, given)
+    plan = program.plan(**given, algebra=algebra)
     click.echo(plan.explain(mode, format="json" if as_json else style, verbose=verbose))
 
 
@@ -107,9 +118,17 @@ def info(as_json: bool) -> None:
 @click.option("--only", multiple=True, metavar="NAME", help="Run only this example. Repeatable.")
 @click.option("--no-cluster", is_flag=True, help="Leave the two-worker cluster out.")
 def demo(as_json: bool, only: Sequence[str], no_cluster: bool) -> None:
-    """Run examples on real data, in-process and on two workers, and check each."""
-    from lineal.engine.demo import run_demo
+    """Run examples on real data and check each.
 
+    In-process and on a cluster of two local workers, against NumPy.
+    """
+    from lineal.engine.demo import DEMO, run_demo
+
+    unknown = sorted(set(only) - set(DEMO))
+    if unknown:
+        raise click.UsageError(
+            f"the demo has no example {', '.join(unknown)}; it has {', '.join(DEMO)}"
+        )
     failed = run_demo(only=tuple(only), cluster=not no_cluster, as_json=as_json)
     if failed:
         raise LinealError(f"{failed} result(s) differ from NumPy's")
@@ -171,6 +190,8 @@ def arguments(inputs: Sequence[str]) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for item in inputs:
         name, value = _pair(item, "--input")
+        if name in given:
+            raise click.UsageError(f"{name!r} is given twice")
         if Path(value).suffix in (".npy", ".npz", ".mtx") or Path(value).exists():
             given[name] = read(value)
             continue
@@ -182,6 +203,23 @@ def arguments(inputs: Sequence[str]) -> dict[str, Any]:
                 hint="NAME=file.npy or NAME=1.5",
             ) from None
     return given
+
+
+def _check_names(program: Any, given: dict[str, Any]) -> None:
+    """Refuse arguments that the program does not have, and missing ones."""
+    parameters = inspect.signature(program.python).parameters
+    unknown = [name for name in given if name not in parameters]
+    missing = [
+        name
+        for name, p in parameters.items()
+        if p.default is inspect.Parameter.empty and name not in given
+    ]
+    if unknown or missing:
+        problems = [f"unknown argument {n!r}" for n in unknown]
+        problems += [f"missing argument {n!r}" for n in missing]
+        raise click.UsageError(
+            f"{', '.join(problems)}; {program.__name__} takes {', '.join(parameters)}"
+        )
 
 
 def _pair(item: str, option: str) -> tuple[str, str]:

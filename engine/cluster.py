@@ -340,6 +340,12 @@ def _probe(address: str) -> None:
         raise _silent(address, error) from error
 
 
+def _own_memory() -> int:
+    import psutil
+
+    return int(psutil.virtual_memory().total)
+
+
 def cluster_spec(client: Any, memory_limit: int | None = None) -> ClusterSpec:
     """Return the description of a client's cluster: its smallest worker stands for all.
 
@@ -356,6 +362,7 @@ def cluster_spec(client: Any, memory_limit: int | None = None) -> ClusterSpec:
     limits = [int(w.get("memory_limit") or 0) for w in workers.values()]
     memory = min((m for m in limits if m > 0), default=0) or 4 * 2**30
     return ClusterSpec(
+        driver_memory_bytes=memory_limit or _own_memory(),
         workers=len(workers),
         threads=min(int(w.get("nthreads", 1)) for w in workers.values()),
         memory_bytes=min(memory, memory_limit) if memory_limit else memory,

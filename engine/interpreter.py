@@ -146,7 +146,6 @@ class Executable:
                 passed_on=sorted(
                     {self._at(n) for b in step.blocks for n in b.results if n in _names_in((b,))}
                 ),
-                densify=self._sparse_in(*(b.results for b in step.blocks)),
             )
         return (self._plain(step), step)
 
@@ -170,17 +169,7 @@ class Executable:
             # where nothing else refers to it.
             passed_on=sorted({self._at(n) for n in step.blocks[1].results if n in own}),
             early=[self._at(n) for n in step.frees if n in step.inputs and n not in read_inside],
-            densify=self._sparse_in(step.inputs[1:], step.blocks[1].results),
         )
-
-    def _sparse_in(self, *columns: tuple[str, ...]) -> list[int]:
-        """Return the positions at which a value may come sparse: what changes is held dense."""
-        found = []
-        for position, names in enumerate(zip(*columns, strict=True)):
-            values = [self._types[n] for n in names if n in self._types]
-            if any(v.storage == "sparse" for v in values):
-                found.append(position)
-        return found
 
     def _plain(self, step: Step) -> Callable[[Slots], None]:
         outs = [self._at(v.name) for v in step.outputs]
@@ -237,7 +226,6 @@ class ControlStep:
     clears: list[int] = field(default_factory=list)
     passed_on: list[int] = field(default_factory=list)
     early: list[int] = field(default_factory=list)
-    densify: list[int] = field(default_factory=list)
 
     @property
     def label(self) -> str:
@@ -401,7 +389,6 @@ class _Run:
         block = item.blocks[0] if self._value(item.inputs[0]) else item.blocks[1]
         self.execute(block)
         values = [slots[at] if at >= 0 else None for at in block.results]
-        _hold_dense(values, item.densify)
         for at in item.passed_on:
             slots[at] = None
         self._hand_on(item, values)
@@ -423,7 +410,6 @@ class _Run:
             slots[at] = None
         carried = item.params[1:]
         values = [slots[at] if at >= 0 else None for at in item.inputs[1:]]
-        _hold_dense(values, item.densify)
         for at in item.early:
             slots[at] = None
         counter = item.params[0]
@@ -440,7 +426,6 @@ class _Run:
                 break
             self.execute(body)
             values = [slots[at] if at >= 0 else None for at in body.results]
-            _hold_dense(values, item.densify)
             for at in item.passed_on:
                 slots[at] = None
             k += 1
@@ -452,13 +437,6 @@ class _Run:
             slots[at] = None
         self._hand_on(item, values)
         self.trace.iterations[item.step.outputs[0].name if item.outputs else item.step.text] = k
-
-
-def _hold_dense(values: list[Any], positions: list[int]) -> None:
-    """Make the values at `positions` dense, in place."""
-    for at in positions:
-        if hasattr(values[at], "tocsr"):
-            values[at] = values[at].toarray()
 
 
 def _located(error: Exception, step: Step) -> Exception:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lineal.engine.session import Session
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """A program planned for given shapes, facts and machines.
 
@@ -172,6 +172,10 @@ class Plan:
         traced = replace(self.compiled.traced, log={})
         compiled = replace(self.compiled, traced=traced)
         return (Plan, (request, compiled, self.cluster, self.parameters))
+
+    def __repr__(self) -> str:
+        takes = ", ".join(str(v.type) for v in self.physical.inputs)
+        return f"<lineal plan {self.physical.name}({takes}) {self.hash[:12]}>"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text("Plan(...)" if cycle else self.explain())

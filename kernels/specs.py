@@ -155,6 +155,8 @@ def _binary_sparse(
             return False
         if None in shapes or shapes[0] == shapes[1]:
             return True
+        if not all(isinstance(d, int) for s in shapes if s is not None for d in s):
+            return False  # which one is repeated, only the run knows
         # The one that is repeated is expanded; the other decides.
         out = np.broadcast_shapes(*(s for s in shapes if s is not None))
         first, second = shapes[0] == out, shapes[0] != out and shapes[1] == out

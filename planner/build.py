@@ -38,6 +38,10 @@ class Context:
             )
         return value
 
+    def try_static(self, expr: Expr) -> tuple[Any] | None:
+        """Return (value,) if scalar arguments alone decide `expr`, which the plan then relies on."""
+        return (expr.attr("value"),) if expr.op == "const" else None
+
     def warn(self, message: str) -> None:
         """Report `message` at the current place; ignored by default."""
 
@@ -238,6 +242,19 @@ def truth(x: Operand) -> Operand:
             hint="use x.any() or x.all()",
         )
     return apply("to_bool", x)
+
+
+def choose_scalar(ctx: Context, condition: Expr, then: Expr, other: Expr) -> Expr:
+    """Return `then if condition else other` for values whose types may differ.
+
+    Where they do (a Python and a NumPy scalar, say) and scalar arguments decide the condition,
+    the plan is made for the side that is taken, whose type is then NumPy's.
+    """
+    if typed(then) != typed(other):
+        found = ctx.try_static(condition)
+        if found is not None:
+            return then if found[0] else other
+    return choose(condition, [then], [other])[0]
 
 
 def choose(condition: Expr, then: list[Expr], other: list[Expr]) -> tuple[Expr, ...]:

@@ -112,7 +112,8 @@ class ClusterSpec:
 def _whole(name: str, value: object, least: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise OptionError(
-            f"{name} must be a whole number of {least} or more, not {value!r}", hint="e.g. 4"
+            f"{name} must be a whole number of {least} or more, not {value!r}",
+            hint="e.g. 2 * 2**30 for 2 GiB" if name.endswith("bytes") else "e.g. 4",
         )
 
 

@@ -70,6 +70,11 @@ class _Scheduler:
         levels = find_levels(program)
         self.order = levels.order
         self.level = levels.level
+        self.items = {
+            (node.inputs[0], int(node.attr("k"))): program.notes[node]  # type: ignore[call-overload]
+            for node in self.order
+            if node.op == "item" and node in program.notes
+        }
         self.top = Region("program", None, None, None, 0, 0)
         self.regions: dict[tuple[Expr, str], Region] = {}
         self.region_of: dict[Expr, Region] = {}
@@ -223,13 +228,24 @@ class _Scheduler:
                 runs *= self.costs.count(at.owner)
         return runs
 
+    def _note(self, node: Expr) -> Note:
+        """Return a node's places; those of its results where they have been noted instead."""
+        found = self.program.notes.get(node)
+        if found is not None:
+            return found
+        made = Note()
+        for (owner, _), note in self.items.items():
+            if owner is node:
+                made = made.merged(Note(note.spans))
+        return made
+
     def _outputs(self, node: Expr) -> tuple[Value, ...]:
         name = self._fresh()
         self.names[node] = name
         types = type_of(node)
         several = isinstance(types, tuple)
         listed = types if isinstance(types, tuple) else (types,)
-        note = self.program.notes.get(node, Note())
+        note = self._note(node)
         values = []
         for k, type_ in enumerate(listed):
             storage, density = self.costs.form(node, k)
@@ -239,7 +255,7 @@ class _Scheduler:
                     type_,
                     storage,
                     density,
-                    label="" if several else note.name,
+                    label=self.items.get((node, k), Note()).name if several else note.name,
                 )
             )
         self.costs.known[node] = tuple(values)
@@ -253,7 +269,7 @@ class _Scheduler:
         inputs = tuple(self._name_of(child) for child in node.inputs)
         outputs = self._outputs(node)
         spec = self.costs.spec(node)
-        note = self.program.notes.get(node, Note())
+        note = self._note(node)
         return Step(
             op=node.op,
             attrs=_physical_attrs(node),
@@ -279,7 +295,7 @@ class _Scheduler:
             results = tuple(self._value_name(v) for v in values)
             blocks.append(Block(block.steps, results, block.once))
         outputs = self._outputs(node)
-        note = self.program.notes.get(node, Note())
+        note = self._note(node)
         return Step(
             op="if",
             attrs=(),
@@ -336,7 +352,7 @@ class _Scheduler:
             for v, p in zip(outputs, view.params, strict=True)
         )
         self.costs.known[node] = labelled
-        note = self.program.notes.get(node, Note())
+        note = self._note(node)
         return Step(
             op="loop",
             attrs=(("trips", self.costs.count(node)),),

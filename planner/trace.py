@@ -8,6 +8,7 @@ merged, `break`, `continue` and early `return` become flags that guard what foll
 from __future__ import annotations
 
 import ast
+import difflib
 import inspect
 import types
 from collections.abc import Callable, Mapping
@@ -559,14 +560,7 @@ class Tracer(LoopTracer, ExpressionTracer):
                     raise
                 spec = None
         if spec is None:
-            raise self.fail(
-                UnsupportedError,
-                f"{name!r} is a {type(value).__name__}, which the language does not know",
-                node,
-                "use a seeded generator: rng = np.random.default_rng(0)"
-                if isinstance(getattr(value, "__self__", None), np.random.RandomState)
-                else "pass arrays and numbers; methods of your own classes cannot be planned",
-            )
+            raise self.fail(UnsupportedError, *_unknown(value, name, node))
         self._hidden[label] = value
         return self.declare(spec, hidden=True)
 
@@ -629,6 +623,24 @@ def _last_return(tree: ast.FunctionDef) -> ast.AST:
     """Return the statement that an error about the returned value points at."""
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Return)]
     return max(found, key=lambda node: node.lineno, default=tree)
+
+
+def _unknown(value: Any, name: str, node: ast.AST) -> tuple[str, ast.AST, str]:
+    """Return message, place and remedy for an outside value that no program can use."""
+    if isinstance(getattr(value, "__self__", None), np.random.RandomState):
+        hint = "use a seeded generator: rng = np.random.default_rng(0)"
+        return f"{name} is outside the language", node, hint
+    if callable(value):
+        known = sorted(e.name for e in functions.FUNCTIONS.values())
+        near = difflib.get_close_matches(name, known, 3, 0.75)
+        hint = "docs/grammar.md lists the functions there are"
+        hint += f"; near: {', '.join(near)}" if near else "; write it with those"
+        return f"{name} is outside the language", node, hint
+    return (
+        f"{name!r} is a {type(value).__name__}, which the language does not know",
+        node,
+        "pass arrays and numbers; methods of your own classes cannot be planned",
+    )
 
 
 def _mark(value: Any, place: str) -> Any:

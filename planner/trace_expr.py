@@ -472,11 +472,11 @@ class ExpressionTracer(build.Context):
         weak = [build.is_weak(unwrap(v)) for v in (then, other)]
         pair = [
             build.lift(build.truth(unwrap(v)))
-            if self._boolean(then) and self._boolean(other) and not all(weak)
+            if self._boolean(then) and self._boolean(other) and len(set(weak)) == 2
             else build.lift(unwrap(v))
             for v in (then, other)
         ]
-        result = build.choose(condition, [pair[0]], [pair[1]])[0]
+        result = build.choose_scalar(self, condition, pair[0], pair[1])
         return self.wrap(result, node, storages((then, other)))
 
     def _boolean(self, value: Any) -> bool:
@@ -580,7 +580,9 @@ class ExpressionTracer(build.Context):
             UnsupportedError,
             f"the attribute {name!r} of {describe(base)} is outside the language",
             node,
-            "use arrays, numbers and functions of modules",
+            "pass an array; la.read(path) reads a file"
+            if isinstance(base, (str, type(None)))
+            else "use arrays, numbers and functions of modules",
         )
 
     def _array_attribute(self, base: Arr, name: str, node: ast.AST) -> Any:

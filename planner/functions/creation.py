@@ -7,25 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from lineal.errors import ShapeError, StaticValueError
+from lineal.errors import ShapeError
 from lineal.planner import build
 from lineal.planner.build import Context, Operand, apply, array
 from lineal.planner.expr import Expr
 from lineal.planner.functions.entry import Table
-from lineal.planner.functions.shapes import astype
+from lineal.planner.functions.shapes import astype, known_shape
 from lineal.planner.infer import typed
-from lineal.planner.types import Dim, Sym
-
-
-def known_shape(ctx: Context, shape: object) -> tuple[Dim, ...]:
-    """Return a shape argument whose sizes are all known when the plan is made."""
-    dims = build.static_shape(ctx, shape)
-    if any(isinstance(d, Sym) for d in dims):
-        raise StaticValueError(
-            "a new array whose size only the run will know",
-            hint="use np.zeros_like or np.full_like of an array of that shape",
-        )
-    return dims
 
 
 def _filled(value: float) -> Callable[..., Expr]:
@@ -51,7 +39,7 @@ def _like(value: float | None) -> Callable[..., Expr]:
         name = type_.dtype.name if dtype is None else build.static_dtype(ctx, dtype)
         if shape is None and not type_.static:
             return apply("full_like", value, a, dtype=name)
-        dims = type_.shape if shape is None else build.static_shape(ctx, shape)
+        dims = type_.shape if shape is None else known_shape(ctx, shape)
         return apply("full", value, shape=dims, dtype=name)
 
     return fn
@@ -66,8 +54,8 @@ def _full_like(ctx: Context, a: Operand, fill_value: Operand, dtype: object = No
 
 
 def _eye(ctx: Context, N: object, M: object = None, k: object = 0, dtype: object = float) -> Expr:
-    n = build.static_shape(ctx, N)[0]
-    m = n if M is None else build.static_shape(ctx, M)[0]
+    n = known_shape(ctx, N)[0]
+    m = n if M is None else known_shape(ctx, M)[0]
     return apply("eye", n=n, m=m, k=int(ctx.static(k, "k")), dtype=build.static_dtype(ctx, dtype))
 
 
@@ -99,7 +87,7 @@ def _linspace(
     dtype: object = None,
 ) -> Expr:
     bounds = [ctx.static(v, "linspace bounds") for v in (start, stop)]
-    count = build.static_shape(ctx, num)[0]
+    count = known_shape(ctx, num)[0]
     name = "float64" if dtype is None else build.static_dtype(ctx, dtype)
     return apply(
         "linspace",

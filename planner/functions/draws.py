@@ -11,8 +11,8 @@ from lineal.errors import DTypeError, ProgramError, UnsupportedError
 from lineal.planner import build
 from lineal.planner.build import Context, Operand, apply, results
 from lineal.planner.expr import Expr
-from lineal.planner.functions.creation import known_shape
 from lineal.planner.functions.entry import Table
+from lineal.planner.functions.shapes import known_shape
 from lineal.planner.infer import typed
 
 
@@ -24,7 +24,9 @@ def _default_rng(ctx: Context, seed: Operand = None) -> Any:
         )
     node = build.lift(seed)
     if typed(node).ndim or typed(node).dtype.kind not in "iu":
-        raise DTypeError("default_rng: the seed must be an integer", hint="np.random.default_rng(0)")
+        raise DTypeError(
+            "default_rng: the seed must be an integer", hint="np.random.default_rng(0)"
+        )
     return apply("rng_new", node)
 
 
@@ -73,8 +75,15 @@ def draw(
         raise UnsupportedError(f"{method} with array parameters", hint="draw, then scale")
     made = (given["x"],) if method == "permutation" else shape
     node = apply(
-        "draw", rng, *present.values(), method=method, size=shape, kwargs=tuple(present),
-        shape=() if made is None else made, result=dtype, **static,
+        "draw",
+        rng,
+        *present.values(),
+        method=method,
+        size=shape,
+        kwargs=tuple(present),
+        shape=() if made is None else made,
+        result=dtype,
+        **static,
     )
     value, state = results(node)
     return value, state

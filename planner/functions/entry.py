@@ -32,7 +32,7 @@ class Entry:
 
 
 def call(ctx: Context, entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Build `entry` for the given arguments; unsupported ones are an error that lists the others."""
+    """Build `entry` for the given arguments; an unsupported one is an error with the form."""
     try:
         inspect.signature(entry.fn).bind(ctx, *args, **kwargs)
     except TypeError as error:
@@ -57,5 +57,5 @@ class Table(dict[Any, Entry]):
         method: str = "",
         view: bool = False,
     ) -> None:
-        """Add one function; `method` is its name as an array method, `view` if it shares storage."""
+        """Add a function; `method` is its name as an array method, `view` if it shares storage."""
         self[target] = Entry(name, fn, self.group, method, view)

@@ -39,8 +39,6 @@ def _norm(
     )
 
 
-
-
 def _solve(ctx: Context, a: Operand, b: Operand) -> Expr:
     return apply("solve", array(a), array(b))
 

@@ -28,10 +28,7 @@ def _len(ctx: Context, obj: Any) -> Any:
         if not shape:
             raise ShapeError("len() of a scalar", hint="a scalar has no length")
         if isinstance(shape[0], Sym):
-            raise UnsupportedError(
-                "len() of an axis whose size only the run will know",
-                hint="use mask.sum() for the number of kept rows",
-            )
+            return apply("dim", obj, axis=0)
         return shape[0]
     return len(obj)
 
@@ -56,9 +53,8 @@ def _extreme(name: str) -> Callable[..., Any]:
                 continue
             # Python keeps the first unless the next is strictly better.
             better = apply("less" if name == "min" else "greater", value, total)
-            total = build.choose(
-                apply("to_bool", better), [build.lift(value)], [build.lift(total)]
-            )[0]
+            test = build.lift(build.truth(better))
+            total = build.choose_scalar(ctx, test, build.lift(value), build.lift(total))
         return total
 
     return fn

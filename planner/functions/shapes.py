@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from lineal.errors import ShapeError, UnsupportedError
+from lineal.errors import ShapeError, StaticValueError, UnsupportedError
 from lineal.planner import build
 from lineal.planner.build import Context, Operand, apply, array
 from lineal.planner.expr import Expr
 from lineal.planner.functions.entry import Entry, Table
 from lineal.planner.infer import show_shape, typed
 from lineal.planner.types import Dim, Sym, upper
+
+
+def known_shape(ctx: Context, shape: object) -> tuple[Dim, ...]:
+    """Return a shape argument whose sizes are all known when the plan is made."""
+    dims = build.static_shape(ctx, shape)
+    if any(isinstance(d, Sym) for d in dims):
+        raise StaticValueError(
+            "a new array whose size only the run will know",
+            hint="use np.zeros_like or np.full_like of an array of that shape",
+        )
+    return dims
 
 
 def ravel(x: Expr) -> Expr:
@@ -156,7 +167,7 @@ def _expand_dims(ctx: Context, a: Operand, axis: object) -> Expr:
 
 
 def _broadcast_to(ctx: Context, array_: Operand, shape: object) -> Expr:
-    return apply("broadcast_to", array(array_), shape=build.static_shape(ctx, shape))
+    return apply("broadcast_to", array(array_), shape=known_shape(ctx, shape))
 
 
 def _list_of(arrays: object, name: str) -> list[Expr]:

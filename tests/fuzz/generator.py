@@ -330,7 +330,8 @@ class Builder:
                     f"{fresh} = {fresh} + {total}"]
         elif style == "nested":
             inner = self.update(fresh, name, "j")
-            body = [head, f"for i in range({trips}):", f"    for j in range({self.chooser.pick(('2', 'i', 'i + 1'))}):",
+            turns = self.chooser.pick(("2", "i", "i + 1"))
+            body = [head, f"for i in range({trips}):", f"    for j in range({turns}):",
                     f"        {fresh} = {inner}", f"    {fresh} = {update}"]
         elif style == "two":
             other = self.fresh()

@@ -303,7 +303,7 @@ def division_by_zero(x):
 
 
 def used_before(x):
-    z = w + x  # here
+    z = w + x  # here # noqa: F821
     w = x
     return z + w
 
@@ -551,7 +551,9 @@ INPUTS = [
 ]
 
 
-@pytest.mark.parametrize(("make", "kind", "named"), [i[1:] for i in INPUTS], ids=[i[0] for i in INPUTS])
+@pytest.mark.parametrize(
+    ("make", "kind", "named"), [i[1:] for i in INPUTS], ids=[i[0] for i in INPUTS]
+)
 def test_bad_input(make, kind, named, tmp_path):
     value = make()
     with pytest.raises(kind) as caught:
@@ -629,7 +631,9 @@ def test_mismatched_declared_facts(facts, value):
 def test_unreadable_and_truncated_files(tmp_path):
     cases = {
         "missing.npy": None,
-        "truncated.npy": b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'fortran_order': False, 'shape': (9,), }\n1234",
+        "truncated.npy": (
+            b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'fortran_order': False, 'shape': (9,), }\n1234"
+        ),
         "text.npy": b"hello",
         "bad.npz": b"PK\x03\x04garbage",
         "bad.mtx": b"%%MatrixMarket matrix coordinate real general\n3 3 2\n1 1 1.0\n",

@@ -365,7 +365,9 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("function", "args", "other"), REFUSED, ids=lambda v: getattr(v, "__name__", ""))
+@pytest.mark.parametrize(
+    ("function", "args", "other"), REFUSED, ids=lambda v: getattr(v, "__name__", "")
+)
 def test_refused(function, args, other):
     before = [np.copy(a) if isinstance(a, np.ndarray) else a for a in args]
     with pytest.raises(AliasError) as caught:

@@ -388,8 +388,8 @@ def _variable_after(x, n):
 
 
 def _before(x):
-    z = y + 1
-    y = x
+    z = y + 1  # noqa: F821
+    y = x  # noqa: F841
     return z
 
 

@@ -92,7 +92,8 @@ def test_deleted_file(tmp_path):
         "from __future__ import annotations\n\ndef f(x: np.ndarray) -> Missing:\n    return x\n",
         "def f(x):\n    assert x.sum() < 100, 'too large'\n    return x\n",
         "def f(x):\n    # 'def f' in a comment\n    s = 'tab\\tquote\"'\n    return x\n",
-        "import functools\n\ndef deco(g):\n    return g\n\n@deco\n@deco\ndef f(x):\n    return x * 2\n",
+        "def deco(g):\n    return g\n\n@deco\n@deco\ndef f(x):\n    return x * 2\n",
+        "def f(x):\n    return x + len('a  b')\n",
         "def f(x, n=3, *, k=2.0):\n    for _ in range(n):\n        x = x * k\n    return x\n",
     ],
 )
@@ -104,7 +105,17 @@ def test_own_source_is_recognised(tmp_path, text):
 def test_tabs_and_continuation_lines(tmp_path):
     module = _module(
         tmp_path / "users_module.py",
-        "def outer():\n\tdef f(x):\n\t\ty = x + \\\n\t\t\t1\n\t\treturn y\n\treturn f\n\nf = outer()\n",
+        "def outer():\n\tdef f(x):\n\t\ty = x + \\\n\t\t\t1\n\t\treturn y\n\treturn f\n"
+        "\nf = outer()\n",
+    )
+    agree(module.f, x)
+
+
+def test_strings_of_several_lines_in_a_nested_function(tmp_path):
+    module = _module(
+        tmp_path / "users_module.py",
+        'def outer(k):\n    def f(x):\n        """Doc.\n\n          deeper\n        """\n'
+        "        return x * k\n    return f\n\nf = outer(2.0)\n",
     )
     agree(module.f, x)
 

@@ -181,7 +181,8 @@ OPERATORS = [
     "x[1:]", "x[::2]", "x[::-1]", "x[:, 0]", "x[:, None]", "x[None]", "x[..., 0]", "x[0, 1]",
     "x[[0, 0]]", "x[x > 0]", "x[np.array([0, -1])]", "x[1:, :2]", "x[:, ::-1]", "x[np.newaxis, 0]",
     "x[5:1]", "x[-2:]", "x[:-1]", "x[0][0]", "x[(0,)]", "x[x.shape[0] - 1]",
-    "x[np.abs(x).argmax()]", "x[[0], [0]]", "x[:, [0, 1]]", "x[:0].sum()", "s if x.sum() > 0 else 1",
+    "x[np.abs(x).argmax()]", "x[[0], [0]]", "x[:, [0, 1]]", "x[:0].sum()", 
+    "s if x.sum() > 0 else 1",
 ]  # fmt: skip
 
 
@@ -255,7 +256,11 @@ def _check(template: str, inputs: dict[str, Any], run: Callable[[], Any]) -> boo
     return True
 
 
-ALL = [*CASES.items(), *((f".{name}", cases) for name, cases in METHODS.items()), ("operators", OPERATORS)]
+ALL = [
+    *CASES.items(),
+    *((f".{name}", cases) for name, cases in METHODS.items()),
+    ("operators", OPERATORS),
+]
 
 
 def test_every_entry_has_a_case():
@@ -291,7 +296,11 @@ def test_through_lazy_arrays(name, templates):
 
     created = name in ("np.eye", "np.identity", "np.arange", "np.linspace", "np.zeros", "np.ones",
                        "np.full", "np.array", "np.asarray", "np.random.default_rng")  # fmt: skip
-    if created or name.startswith(("np.int", "np.uint", "np.float", "np.bool")) or name in IMMEDIATE:
+    if (
+        created
+        or name.startswith(("np.int", "np.uint", "np.float", "np.bool"))
+        or name in IMMEDIATE
+    ):
         # Called with plain arguments, or asked to convert, NumPy itself answers.
         for template in templates:
             _outcome(lambda t=template: lazily(t, _inputs((3, 3), "f8")))

@@ -106,8 +106,11 @@ def test_elif_chain_of_300_on_data():
 
 def test_300_branches_in_a_row():
     body = "\n".join(
-        [f"    if x.sum() > {k}:\n        x = x - {k}.0\n    else:\n        x = x + 1.0"
-         for k in range(300)] + ["    return x"]
+        [
+            f"    if x.sum() > {k}:\n        x = x - {k}.0\n    else:\n        x = x + 1.0"
+            for k in range(300)
+        ]
+        + ["    return x"]
     )
     whole(made(body, "row"), x)
 
