@@ -29,6 +29,7 @@ class Context:
     """
 
     def static(self, value: object, what: str) -> Any:
+        """Return `value` if it is known when the plan is made; StaticValueError names `what`."""
         if isinstance(value, Expr):
             if value.op == "const":
                 return value.attr("value")
@@ -39,7 +40,7 @@ class Context:
         return value
 
     def try_static(self, expr: Expr) -> tuple[Any] | None:
-        """Return (value,) if scalar arguments alone decide `expr`, which the plan then relies on."""
+        """Return (value,) if scalar arguments alone decide `expr`; the plan relies on it."""
         return (expr.attr("value"),) if expr.op == "const" else None
 
     def warn(self, message: str) -> None:
@@ -47,6 +48,7 @@ class Context:
 
 
 def is_scalar_value(value: object) -> bool:
+    """Tell whether `value` is a Python or NumPy number or bool."""
     return isinstance(value, (bool, int, float, np.generic)) and not isinstance(value, np.str_)
 
 
@@ -509,4 +511,5 @@ def static_dtype(ctx: Context, dtype: object) -> str:
 
 
 def static_bool(ctx: Context, value: object, what: str) -> bool:
+    """Return a flag argument; it must be known when the plan is made."""
     return bool(ctx.static(value, what))

@@ -147,6 +147,7 @@ def broadcast(*shapes: Shape) -> Shape:
 
 
 def show_shape(shape: Shape) -> str:
+    """Return a shape as Python writes it."""
     inner = ", ".join(map(str, shape))
     return f"({inner},)" if len(shape) == 1 else f"({inner})"
 
@@ -161,6 +162,7 @@ def _settle(a: Dim, b: Dim) -> Dim:
 
 
 def limit2d(shape: Shape) -> Shape:
+    """Return `shape`; ShapeError if it has more than two axes."""
     if len(shape) > 2:
         raise ShapeError(
             f"the result would have {len(shape)} dimensions {show_shape(shape)}; at most two are "
@@ -223,7 +225,7 @@ def _ufunc(node: Expr) -> Type:
 
 
 def _where(node: Expr) -> Type:
-    condition, a, b = node.inputs
+    _, a, b = node.inputs
     shape = broadcast(*(typed(n).shape for n in node.inputs))
     dtype = _where_dtype(_stand_in(a, typed(a)), _stand_in(b, typed(b)))
     return Type(limit2d(shape), check_dtype(dtype, "where"))
@@ -256,6 +258,7 @@ def _round_dtype(x: Type) -> np.dtype:
 
 
 def axes_of(axis: object, ndim: int) -> tuple[int, ...]:
+    """Return the axes that an `axis` argument names."""
     if axis is None:
         return tuple(range(ndim))
     return axis if isinstance(axis, tuple) else (cast(int, axis),)
@@ -626,7 +629,8 @@ def _setitem(node: Expr) -> Type:
         source = source[1:]
     if len(source) > len(target) or not _fits(source, target):
         raise ShapeError(
-            f"cannot assign shape {show_shape(value.shape)} to a part of shape {show_shape(target)}",
+            f"cannot assign shape {show_shape(value.shape)} to a part of shape "
+            f"{show_shape(target)}",
             hint="slice the value or the target so that their shapes agree",
         )
     return Type(x.shape, x.dtype)

@@ -54,9 +54,11 @@ class LoopTracer(ExpressionTracer):
     _cause: tuple[str, Any, Any] = ("", None, None)  # the carried value that was looked at last
 
     def block(self, statements: list[ast.stmt]) -> None:
+        """Trace statements in order."""
         raise NotImplementedError
 
     def fork(self, *args: Any) -> None:
+        """Trace both sides of a branch and merge what they leave."""
         raise NotImplementedError
 
     def _do_Break(self, s: ast.Break) -> None:
@@ -127,9 +129,10 @@ class LoopTracer(ExpressionTracer):
                 else "?"
             )
             if kind not in "iub" or (isinstance(value, Expr) and typed(value).ndim):
+                shown = describe(Arr(value)) if isinstance(value, Expr) else repr(value)
                 raise self.fail(
                     DTypeError,
-                    f"range needs integers, not {describe(Arr(value)) if isinstance(value, Expr) else value!r}",
+                    f"range needs integers, not {shown}",
                     node,
                     "convert it with int(...)",
                 )

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from lineal.examples import EXAMPLES, Example
 
 import lineal as la
 from lineal.engine.inputs import describe
 from lineal.engine.interpreter import Executable
 from lineal.engine.plan import Plan
+from lineal.examples import EXAMPLES, Example
 from lineal.planner.plan import Step, Value
 from lineal.planner.types import DensityKind, Sym
 from tests.fuzz.modes import MODES, mode_of, program_of
