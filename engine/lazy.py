@@ -14,7 +14,7 @@ import sys
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -89,7 +89,8 @@ class LazyArray:
     @property
     def mT(self) -> LazyArray:
         """The transposed matrix; ShapeError for other than two axes."""
-        return _wrap(functions.FUNCTIONS[np.matrix_transpose].fn(_CONTEXT, self.expr), (self,))
+        node = functions.FUNCTIONS[np.matrix_transpose].fn(_CONTEXT, self.expr)
+        return cast(LazyArray, _wrap(node, (self,)))
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -159,7 +160,8 @@ class LazyArray:
     def __getitem__(self, index: Any) -> LazyArray:
         with _located(x=self, index=index):
             parts = tuple(p for p in _flat(index) if isinstance(p, LazyArray))
-            return _wrap(build.getitem(_CONTEXT, self.expr, _plain(index)), (self, *parts))
+            node = build.getitem(_CONTEXT, self.expr, _plain(index))
+            return cast(LazyArray, _wrap(node, (self, *parts)))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise UnsupportedError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -221,7 +221,12 @@ def _warn_outer(ctx: Context, name: str, a: Operand, b: Operand, node: Expr) -> 
 def unary(ctx: Context, name: str, x: Operand) -> Operand:
     """Return -x, +x, ~x or abs(x) as Python's operator gives it."""
     if not isinstance(x, Expr):
-        known = {"neg": operator.neg, "pos": operator.pos, "invert": operator.invert, "abs": abs}
+        known: dict[str, Callable[..., Any]] = {
+            "neg": operator.neg,
+            "pos": operator.pos,
+            "invert": operator.invert,
+            "abs": abs,
+        }
         return _python(known[name], x)
     if is_weak(x):
         if name == "invert":
@@ -436,9 +441,9 @@ def literal(ctx: Context, values: object, dtype: object = None) -> Expr:
             "np.array of arrays", hint="use np.concatenate, np.vstack or np.hstack"
         )
     wide = (
-        np.dtype(dtype)
+        np.dtype(cast(Any, dtype))
         if dtype is not None
-        else np.result_type(  # type: ignore[call-overload]
+        else np.result_type(
             *(typed(p).dtype for p in parts)
         )
     )

@@ -108,8 +108,8 @@ class Costing:
             tuple(v.density.value for v in operands),
             node.attrs,
         )
-        known = _known_as(share, _KINDS[kind], [v.density for v in operands])
-        return storage, Density(share, known)
+        how = _known_as(share, _KINDS[kind], [v.density for v in operands])
+        return storage, Density(share, how)
 
     def spec(self, node: Expr) -> Spec:
         """Return the cost of one execution of `node`."""

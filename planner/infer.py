@@ -108,9 +108,9 @@ def join_dim(a: Dim, b: Dim) -> Dim | None:
     """
     if a == b:
         return a
-    if a == 1 and not isinstance(a, Sym):
+    if not isinstance(a, Sym) and a == 1:
         return b
-    if b == 1 and not isinstance(b, Sym):
+    if not isinstance(b, Sym) and b == 1:
         return a
     if isinstance(a, Sym) and isinstance(b, Sym):
         bounds = [d.bound for d in (a, b)]
@@ -196,8 +196,10 @@ def _ufunc_dtype(name: str, operands: tuple[tuple[Any, ...], ...]) -> np.dtype:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if name == "clip":
-            return np.dtype(np.clip(*values).dtype)
-        return np.dtype(np.asarray(getattr(np, name)(*values)).dtype)
+            clipped: np.dtype = np.clip(*values).dtype
+            return clipped
+        made: np.dtype = np.asarray(getattr(np, name)(*values)).dtype
+        return made
 
 
 def _elementwise(name: str, nodes: tuple[Expr, ...]) -> Type:
@@ -233,11 +235,13 @@ def _where(node: Expr) -> Type:
 
 @lru_cache(maxsize=4096, typed=True)
 def _where_dtype(a: tuple[Any, ...], b: tuple[Any, ...]) -> np.dtype:
-    values = [
+    values: list[Any] = [
         np.empty(0, s[1]) if s[0] == "a" else (s[2] if s[0] == "c" else _WEAK[s[1]]) for s in (a, b)
     ]
     try:
-        return np.dtype(np.where(np.empty(0, bool), *values).dtype)
+        x, y = values
+        made: np.dtype = np.where(np.empty(0, bool), x, y).dtype
+        return made
     except OverflowError as error:
         raise DTypeError(str(error), hint="convert the array with astype to a wider type") from None
 
@@ -278,7 +282,8 @@ def _reduction_dtype(op: str, dtype: np.dtype, asked: str | None) -> np.dtype:
         return np.dtype(np.asarray(getattr(np, op)(sample)).dtype)
     if op in ("min", "max"):
         return dtype
-    return np.dtype(getattr(np, op)(sample, dtype=asked).dtype)
+    made: np.dtype = getattr(np, op)(sample, dtype=asked).dtype
+    return made
 
 
 def _reduction(node: Expr) -> Type:

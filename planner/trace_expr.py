@@ -583,7 +583,7 @@ class ExpressionTracer(build.Context):
         if isinstance(base, (np.dtype, np.finfo, np.iinfo)):
             found = getattr(base, name, None)
             if isinstance(found, (int, float, str, np.generic)):
-                return found.item() if name in ("itemsize",) else found
+                return found
         raise self.fail(
             UnsupportedError,
             f"the attribute {name!r} of {describe(base)} is outside the language",
