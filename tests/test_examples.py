@@ -125,6 +125,7 @@ def test_on_threads(example: Example, form: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.cluster
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("example", EXAMPLES.values(), ids=lambda e: e.name)
 def test_on_two_workers(example: Example, form: str, tmp_path: Path, client: Client) -> None:
