@@ -14,7 +14,7 @@ import sys
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -34,9 +34,9 @@ from lineal.planner.types import Dim
 
 # Frames in these folders are not the user's.
 _OURS = tuple(
-    os.path.join(os.path.dirname(str(module.__file__)), "")
-    for module in (build, registry, config, np)
-) + (os.path.join(os.path.dirname(__file__), ""),)
+    os.path.join(os.path.dirname(file), "")
+    for file in (*(str(m.__file__) for m in (build, registry, config, np)), __file__)
+)
 
 
 class _Key:
@@ -63,27 +63,34 @@ class LazyArray:
 
     @property
     def shape(self) -> tuple[Dim, ...]:
+        """Sizes; a size that only the run knows is a symbol."""
         return typed(self.expr).shape
 
     @property
     def dtype(self) -> np.dtype:
+        """The element type, by NumPy's rules."""
         return typed(self.expr).dtype
 
     @property
     def ndim(self) -> int:
+        """Number of axes."""
         return typed(self.expr).ndim
 
     @property
     def size(self) -> int:
+        """Number of elements, an upper bound where a size is symbolic."""
         return typed(self.expr).size
 
     @property
     def T(self) -> LazyArray:
+        """The transposed array."""
         return self._call("transpose") if self.ndim == 2 else self
 
     @property
     def mT(self) -> LazyArray:
-        return _wrap(functions.FUNCTIONS[np.matrix_transpose].fn(_CONTEXT, self.expr), (self,))
+        """The transposed matrix; ShapeError for other than two axes."""
+        node = functions.FUNCTIONS[np.matrix_transpose].fn(_CONTEXT, self.expr)
+        return cast(LazyArray, _wrap(node, (self,)))
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -153,7 +160,8 @@ class LazyArray:
     def __getitem__(self, index: Any) -> LazyArray:
         with _located(x=self, index=index):
             parts = tuple(p for p in _flat(index) if isinstance(p, LazyArray))
-            return _wrap(build.getitem(_CONTEXT, self.expr, _plain(index)), (self, *parts))
+            node = build.getitem(_CONTEXT, self.expr, _plain(index))
+            return cast(LazyArray, _wrap(node, (self, *parts)))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise UnsupportedError(

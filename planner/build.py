@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -29,6 +29,7 @@ class Context:
     """
 
     def static(self, value: object, what: str) -> Any:
+        """Return `value` if it is known when the plan is made; StaticValueError names `what`."""
         if isinstance(value, Expr):
             if value.op == "const":
                 return value.attr("value")
@@ -39,7 +40,7 @@ class Context:
         return value
 
     def try_static(self, expr: Expr) -> tuple[Any] | None:
-        """Return (value,) if scalar arguments alone decide `expr`, which the plan then relies on."""
+        """Return (value,) if scalar arguments alone decide `expr`; the plan relies on it."""
         return (expr.attr("value"),) if expr.op == "const" else None
 
     def warn(self, message: str) -> None:
@@ -47,6 +48,7 @@ class Context:
 
 
 def is_scalar_value(value: object) -> bool:
+    """Tell whether `value` is a Python or NumPy number or bool."""
     return isinstance(value, (bool, int, float, np.generic)) and not isinstance(value, np.str_)
 
 
@@ -219,7 +221,12 @@ def _warn_outer(ctx: Context, name: str, a: Operand, b: Operand, node: Expr) -> 
 def unary(ctx: Context, name: str, x: Operand) -> Operand:
     """Return -x, +x, ~x or abs(x) as Python's operator gives it."""
     if not isinstance(x, Expr):
-        known = {"neg": operator.neg, "pos": operator.pos, "invert": operator.invert, "abs": abs}
+        known: dict[str, Callable[..., Any]] = {
+            "neg": operator.neg,
+            "pos": operator.pos,
+            "invert": operator.invert,
+            "abs": abs,
+        }
         return _python(known[name], x)
     if is_weak(x):
         if name == "invert":
@@ -434,9 +441,9 @@ def literal(ctx: Context, values: object, dtype: object = None) -> Expr:
             "np.array of arrays", hint="use np.concatenate, np.vstack or np.hstack"
         )
     wide = (
-        np.dtype(dtype)
+        np.dtype(cast(Any, dtype))
         if dtype is not None
-        else np.result_type(  # type: ignore[call-overload]
+        else np.result_type(
             *(typed(p).dtype for p in parts)
         )
     )
@@ -509,4 +516,5 @@ def static_dtype(ctx: Context, dtype: object) -> str:
 
 
 def static_bool(ctx: Context, value: object, what: str) -> bool:
+    """Return a flag argument; it must be known when the plan is made."""
     return bool(ctx.static(value, what))

@@ -108,7 +108,8 @@ class Costing:
             tuple(v.density.value for v in operands),
             node.attrs,
         )
-        return storage, Density(share, _known_as(share, _KINDS[kind], [v.density for v in operands]))
+        how = _known_as(share, _KINDS[kind], [v.density for v in operands])
+        return storage, Density(share, how)
 
     def spec(self, node: Expr) -> Spec:
         """Return the cost of one execution of `node`."""

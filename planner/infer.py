@@ -108,9 +108,9 @@ def join_dim(a: Dim, b: Dim) -> Dim | None:
     """
     if a == b:
         return a
-    if a == 1 and not isinstance(a, Sym):
+    if not isinstance(a, Sym) and a == 1:
         return b
-    if b == 1 and not isinstance(b, Sym):
+    if not isinstance(b, Sym) and b == 1:
         return a
     if isinstance(a, Sym) and isinstance(b, Sym):
         bounds = [d.bound for d in (a, b)]
@@ -147,6 +147,7 @@ def broadcast(*shapes: Shape) -> Shape:
 
 
 def show_shape(shape: Shape) -> str:
+    """Return a shape as Python writes it."""
     inner = ", ".join(map(str, shape))
     return f"({inner},)" if len(shape) == 1 else f"({inner})"
 
@@ -161,6 +162,7 @@ def _settle(a: Dim, b: Dim) -> Dim:
 
 
 def limit2d(shape: Shape) -> Shape:
+    """Return `shape`; ShapeError if it has more than two axes."""
     if len(shape) > 2:
         raise ShapeError(
             f"the result would have {len(shape)} dimensions {show_shape(shape)}; at most two are "
@@ -194,8 +196,10 @@ def _ufunc_dtype(name: str, operands: tuple[tuple[Any, ...], ...]) -> np.dtype:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if name == "clip":
-            return np.dtype(np.clip(*values).dtype)
-        return np.dtype(np.asarray(getattr(np, name)(*values)).dtype)
+            clipped: np.dtype = np.clip(*values).dtype
+            return clipped
+        made: np.dtype = np.asarray(getattr(np, name)(*values)).dtype
+        return made
 
 
 def _elementwise(name: str, nodes: tuple[Expr, ...]) -> Type:
@@ -223,7 +227,7 @@ def _ufunc(node: Expr) -> Type:
 
 
 def _where(node: Expr) -> Type:
-    condition, a, b = node.inputs
+    _, a, b = node.inputs
     shape = broadcast(*(typed(n).shape for n in node.inputs))
     dtype = _where_dtype(_stand_in(a, typed(a)), _stand_in(b, typed(b)))
     return Type(limit2d(shape), check_dtype(dtype, "where"))
@@ -231,11 +235,13 @@ def _where(node: Expr) -> Type:
 
 @lru_cache(maxsize=4096, typed=True)
 def _where_dtype(a: tuple[Any, ...], b: tuple[Any, ...]) -> np.dtype:
-    values = [
+    values: list[Any] = [
         np.empty(0, s[1]) if s[0] == "a" else (s[2] if s[0] == "c" else _WEAK[s[1]]) for s in (a, b)
     ]
     try:
-        return np.dtype(np.where(np.empty(0, bool), *values).dtype)
+        x, y = values
+        made: np.dtype = np.where(np.empty(0, bool), x, y).dtype
+        return made
     except OverflowError as error:
         raise DTypeError(str(error), hint="convert the array with astype to a wider type") from None
 
@@ -256,6 +262,7 @@ def _round_dtype(x: Type) -> np.dtype:
 
 
 def axes_of(axis: object, ndim: int) -> tuple[int, ...]:
+    """Return the axes that an `axis` argument names."""
     if axis is None:
         return tuple(range(ndim))
     return axis if isinstance(axis, tuple) else (cast(int, axis),)
@@ -275,7 +282,8 @@ def _reduction_dtype(op: str, dtype: np.dtype, asked: str | None) -> np.dtype:
         return np.dtype(np.asarray(getattr(np, op)(sample)).dtype)
     if op in ("min", "max"):
         return dtype
-    return np.dtype(getattr(np, op)(sample, dtype=asked).dtype)
+    made: np.dtype = getattr(np, op)(sample, dtype=asked).dtype
+    return made
 
 
 def _reduction(node: Expr) -> Type:
@@ -626,7 +634,8 @@ def _setitem(node: Expr) -> Type:
         source = source[1:]
     if len(source) > len(target) or not _fits(source, target):
         raise ShapeError(
-            f"cannot assign shape {show_shape(value.shape)} to a part of shape {show_shape(target)}",
+            f"cannot assign shape {show_shape(value.shape)} to a part of shape "
+            f"{show_shape(target)}",
             hint="slice the value or the target so that their shapes agree",
         )
     return Type(x.shape, x.dtype)

@@ -68,13 +68,16 @@ _STATEMENT_HINTS: dict[type[ast.stmt], tuple[str, str]] = {
 }
 
 
+_UNKNOWN = Facts()
+
+
 @dataclass(frozen=True, slots=True)
 class InputSpec:
     """One input as the planner sees it: its type and facts, and a scalar's value."""
 
     name: str
     type: Type
-    facts: Facts = Facts()
+    facts: Facts = _UNKNOWN
     value: Any = None
 
 
@@ -128,6 +131,7 @@ class Tracer(LoopTracer, ExpressionTracer):
     def run(
         self, source: Source, arguments: Mapping[str, Any], bindings: Mapping[str, Any]
     ) -> Traced:
+        """Trace the whole program."""
         self._bindings = bindings
         self.state["@token"] = make("const", value=True)
         frame = Frame(source, Outside(source.function, bindings, self._log), source.name)
@@ -269,6 +273,7 @@ class Tracer(LoopTracer, ExpressionTracer):
         return rest
 
     def statement(self, s: ast.stmt) -> None:
+        """Trace one statement."""
         method = getattr(self, f"_do_{type(s).__name__}", None)
         if method is None:
             what, hint = _STATEMENT_HINTS.get(type(s), (type(s).__name__, "see the grammar page"))
@@ -293,6 +298,7 @@ class Tracer(LoopTracer, ExpressionTracer):
             self.assign(s.target, self.ev(s.value), s)
 
     def assign(self, target: ast.expr, value: Any, s: ast.stmt) -> None:
+        """Bind `value` to a target: a name, a tuple of targets, or a part of an array."""
         if isinstance(target, ast.Name):
             if isinstance(value, Arr) and value.expr.op not in ("input", "param", "const"):
                 self.note(value.expr, s, target.id)
@@ -535,6 +541,7 @@ class Tracer(LoopTracer, ExpressionTracer):
     # -- names from outside, inlined calls -----------------------------------------------
 
     def import_value(self, value: Any, name: str, node: ast.AST) -> Any:
+        """Turn a value from outside the function into a traced value."""
         if value is None or isinstance(value, (bool, int, float, str, np.generic, np.dtype)):
             return value
         if isinstance(value, (types.ModuleType, type, types.BuiltinFunctionType, np.ufunc)):
@@ -565,6 +572,7 @@ class Tracer(LoopTracer, ExpressionTracer):
         return self.declare(spec, hidden=True)
 
     def inlinable(self, target: Any) -> Any:
+        """Return the source of a function that is inlined where it is called, None for others."""
         if hasattr(target, "__lineal_source__"):
             return target.__lineal_source__
         try:
@@ -582,6 +590,7 @@ class Tracer(LoopTracer, ExpressionTracer):
     def inline(
         self, target: Source, args: list[Any], kwargs: dict[str, Any], node: ast.Call
     ) -> Any:
+        """Trace a call of another function in a frame of its own."""
         for frame in self.frames:
             if frame.source.tree is target.tree or (
                 frame.source.function is target.function and target.function is not None

@@ -138,9 +138,11 @@ class ExpressionTracer(build.Context):
 
     @property
     def frame(self) -> Frame:
+        """The function that is being traced now."""
         return self.frames[-1]
 
     def span(self, node: ast.AST) -> Span:
+        """Return the place of `node` in the user's file."""
         return self.frame.source.span(node)
 
     @contextlib.contextmanager
@@ -162,19 +164,23 @@ class ExpressionTracer(build.Context):
     def fail(
         self, kind: type[ProgramError], message: str, node: ast.AST, hint: str = ""
     ) -> ProgramError:
+        """Return an error of `kind` at `node`, for the caller to raise."""
         error = kind(message, hint=hint, span=self.span(node))
         error.hint = error.hint or _default_hint(error)
         return error
 
     def warn(self, message: str) -> None:
+        """Note a finding at the place that is being traced, told when the program runs."""
         if self._at is not None:
             self.warnings.setdefault((message, self.span(self._at)))
 
     def fresh(self) -> frozenset[str]:
+        """Return storage that nothing shares yet."""
         self._fresh += 1
         return frozenset([f"s{self._fresh}"])
 
     def note(self, expr: Expr, node: ast.AST, name: str = "") -> None:
+        """Remember where `expr` comes from."""
         span = self.span(node)
         self.notes[expr] = self.notes.get(expr, Note()).merged(Note((span,), name))
         # What was built on the way has the same place: an error in it names the line too.
@@ -188,6 +194,7 @@ class ExpressionTracer(build.Context):
     # -- static values -------------------------------------------------------------------
 
     def static(self, value: object, what: str) -> Any:
+        """Return a value that must be known when the plan is made; an argument is guarded."""
         if isinstance(value, Arr):
             value = value.expr
         if isinstance(value, Expr):
@@ -438,6 +445,7 @@ class ExpressionTracer(build.Context):
         return bool(value)
 
     def negate(self, condition: Any) -> Any:
+        """Return `not condition`."""
         if isinstance(condition, Expr):
             return build.apply("py.not", condition)
         return not condition
@@ -575,7 +583,7 @@ class ExpressionTracer(build.Context):
         if isinstance(base, (np.dtype, np.finfo, np.iinfo)):
             found = getattr(base, name, None)
             if isinstance(found, (int, float, str, np.generic)):
-                return found.item() if name in ("itemsize",) else found
+                return found
         raise self.fail(
             UnsupportedError,
             f"the attribute {name!r} of {describe(base)} is outside the language",
@@ -718,9 +726,11 @@ class ExpressionTracer(build.Context):
         return args, kwargs
 
     def inlinable(self, target: Any) -> Any:
+        """Return the source of a function that is inlined, None for others."""
         raise NotImplementedError
 
     def inline(self, target: Any, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
+        """Trace a call of another function."""
         raise NotImplementedError
 
     def _unsupported_call(self, target: Any, node: ast.Call) -> ProgramError:
@@ -742,6 +752,7 @@ class ExpressionTracer(build.Context):
 
 
 def unwrap_kwargs(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return keyword arguments as the builders take them."""
     return {k: unwrap(v) for k, v in kwargs.items()}
 
 

@@ -54,9 +54,11 @@ class LoopTracer(ExpressionTracer):
     _cause: tuple[str, Any, Any] = ("", None, None)  # the carried value that was looked at last
 
     def block(self, statements: list[ast.stmt]) -> None:
+        """Trace statements in order."""
         raise NotImplementedError
 
     def fork(self, *args: Any) -> None:
+        """Trace both sides of a branch and merge what they leave."""
         raise NotImplementedError
 
     def _do_Break(self, s: ast.Break) -> None:
@@ -127,9 +129,10 @@ class LoopTracer(ExpressionTracer):
                 else "?"
             )
             if kind not in "iub" or (isinstance(value, Expr) and typed(value).ndim):
+                shown = describe(Arr(value)) if isinstance(value, Expr) else repr(value)
                 raise self.fail(
                     DTypeError,
-                    f"range needs integers, not {describe(Arr(value)) if isinstance(value, Expr) else value!r}",
+                    f"range needs integers, not {shown}",
                     node,
                     "convert it with int(...)",
                 )
@@ -137,11 +140,7 @@ class LoopTracer(ExpressionTracer):
             build.apply("to_int", v) if isinstance(v, Expr) and not typed(v).weak else v
             for v in values
         ]
-        start, stop, step = {
-            1: lambda: (0, values[0], 1),
-            2: lambda: (values[0], values[1], 1),
-            3: lambda: tuple(values),
-        }[len(values)]()
+        start, stop, step = (0, values[0], 1) if len(values) == 1 else (*values, 1)[:3]
         if isinstance(step, int) and step == 0:
             raise self.fail(
                 ProgramError, "range step must not be zero", call, "use a step such as 1 or -1"
@@ -403,10 +402,10 @@ class LoopTracer(ExpressionTracer):
             known = place in entry_places or place.startswith(("input:", "arg:"))
             if not known and len(owners) < 2:
                 continue
-            label = place if known else f"pair:{'/'.join(f'{n}.{i}' for n, i in owners)}"
+            shared_as = place if known else f"pair:{'/'.join(f'{n}.{i}' for n, i in owners)}"
             for name, i in owners:
-                if label not in shared[name][i]:
-                    shared[name][i] |= {label}
+                if shared_as not in shared[name][i]:
+                    shared[name][i] |= {shared_as}
                     verdict = "shared"
         return verdict
 

@@ -39,7 +39,7 @@ def flat_size(shape: tuple[Dim, ...]) -> Dim:
         for dim in shape:
             total *= upper(dim)
         return total
-    open_dims = [d for d in shape if not (d == 1 and not isinstance(d, Sym))]
+    open_dims = [d for d in shape if isinstance(d, Sym) or d != 1]
     if len(open_dims) == 1:
         return open_dims[0]
     bound = 1
@@ -95,7 +95,7 @@ def _reshape(ctx: Context, a: Operand, *shape: object) -> Expr:
     asked = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     dims: list[Dim] = []
     unknown = -1
-    for i, part in enumerate(asked):  # type: ignore[arg-type, var-annotated]
+    for i, part in enumerate(asked):
         size = part
         if not isinstance(part, Sym) and not (isinstance(part, Expr) and part.op == "dim"):
             size = ctx.static(part, "a shape")
