@@ -46,7 +46,7 @@ def _head() -> list[str]:
     return [
         "# Results",
         "",
-        "Written by `python -m bench` (`make bench`). Medians of 7 interleaved runs; the spread is",
+        "Written by `python -m bench` (`make bench`). Medians of 5 interleaved runs; the spread is",
         "smallest and largest run over the median. Ratios compare runs of one process; a shared",
         "machine makes single times vary.",
         "",
