@@ -277,8 +277,11 @@ def test_rules_that_undo_each_other_are_named(order: tuple[int, int]) -> None:
 
 
 def test_rules_that_never_end_are_stopped() -> None:
-    with pytest.raises(ProgramError, match=r"one_more.*do not settle within"):
-        apply_rules(_program(), (Rule(one_more, "exact"),), ())
+    done = apply_rules(_program(), (Rule(one_more, "exact"),), ())
+    # What is reached is a valid program, and the plan says that the rules were stopped.
+    (stopped,) = [d for d in done.decisions if d.rule == "fixpoint"]
+    assert not stopped.fired
+    assert "most passes" in stopped.reason
 
 
 def test_a_rule_that_changes_a_shape_is_named() -> None:
