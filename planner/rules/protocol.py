@@ -131,8 +131,8 @@ def apply_rules(
     Raises
     ------
     ProgramError
-        Rules undo each other or never settle (the error names them, and the forms that
-        alternate), or a rule changed a shape or dtype.
+        Rules undo each other (the error names them, and the forms that alternate), or a rule
+        changed a shape or dtype.
     """
     active = [r for r in rules if r.name not in off]
     if program.algebra == "strict":
