@@ -31,7 +31,6 @@ from lineal.planner.bindings import (
     Conflict,
     ListValue,
     Maybe,
-    Rng,
     describe,
     leaves,
     storages,
@@ -553,7 +552,7 @@ class ExpressionTracer(build.Context):
                 return condition if found is None else bool(found[0])
             return condition
 
-    # -- attributes, indexing, calls -----------------------------------------------------
+    # -- attributes, indexing ------------------------------------------------------------
 
     def _ev_Attribute(self, node: ast.Attribute) -> Any:
         base = self.ev(node.value)
@@ -638,117 +637,6 @@ class ExpressionTracer(build.Context):
             result = build.getitem(self, base.expr, unwrap(index))
             view = result.op != "getitem" or build.is_view(result.attr("spec"))  # type: ignore[arg-type]
             return self.wrap(result, node, base.storage if view else NOWHERE)
-
-    def _ev_Call(self, node: ast.Call) -> Any:
-        if isinstance(node.func, ast.Attribute):
-            base = self.ev(node.func.value)
-            if isinstance(base, (Arr, Rng)) or isinstance(base, tuple):
-                return self._method(base, node.func.attr, node)
-        target = self.ev(node.func)
-        args, kwargs = self._arguments(node)
-        inlined = self.inlinable(target)
-        if inlined is not None:
-            return self.inline(inlined, args, kwargs, node)
-        entry = functions.FUNCTIONS.get(target) if _hashable(target) else None
-        if entry is None:
-            raise self._unsupported_call(target, node)
-        return self._build(entry, args, kwargs, node)
-
-    def _build(
-        self, entry: functions.Entry, args: list[Any], kwargs: dict[str, Any], node: ast.Call
-    ) -> Any:
-        operands = {self._shown(a): v for a, v in zip(node.args, args, strict=False)}
-        if len(args) > len(node.args):
-            operands = {self._shown(node.func.value): args[0], **operands}  # type: ignore[attr-defined]
-        with self.at(node, operands):
-            plain = [unwrap(a) for a in args]
-            result = functions.call(self, entry, plain, {k: unwrap(v) for k, v in kwargs.items()})
-            if entry.name == "np.random.default_rng":
-                return self._new_rng(result, node)
-            shared = storages(tuple(args)) if entry.view else NOWHERE
-            if isinstance(result, Expr) and any(result is p for p in plain):
-                shared = storages(tuple(args))
-            elif isinstance(result, Expr) and result.op in ("copy", "cast"):
-                shared = NOWHERE
-            return self.wrap(result, node, shared)
-
-    def _new_rng(self, state: Expr, node: ast.Call) -> Rng:
-        name = f"@rng:{self.frame.path}:{node.lineno}:{node.col_offset}"
-        self.note(state, node)
-        self.state[name] = state
-        return Rng(name)
-
-    def _method(self, base: Any, name: str, node: ast.Call) -> Any:
-        args, kwargs = self._arguments(node)
-        if isinstance(base, Rng):
-            with self.at(node):
-                value, state = functions.draw(
-                    self, self.state[base.state], name, unwrap(args), unwrap_kwargs(kwargs)
-                )
-                self.state[base.state] = state
-                return self.wrap(value, node)
-        if isinstance(base, tuple):
-            raise self.fail(
-                UnsupportedError,
-                f"the list or tuple method {name!r} is outside the language",
-                node,
-                "allocate an array before the loop and assign into it: out[i] = ...",
-            )
-        entry = functions.METHODS.get(name)
-        if entry is None:
-            raise self.fail(
-                UnsupportedError,
-                f"the array method {name!r} is outside the language",
-                node,
-                f"supported methods: {', '.join(sorted(functions.METHODS))}",
-            )
-        return self._build(entry, [base, *args], kwargs, node)
-
-    def _arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
-        args = self._items(node.args)
-        kwargs: dict[str, Any] = {}
-        for keyword in node.keywords:
-            if keyword.arg is None:
-                raise self.fail(
-                    UnsupportedError, "** in a call is outside the language", node, "name them"
-                )
-            kwargs[keyword.arg] = self.ev(keyword.value)
-        return args, kwargs
-
-    def inlinable(self, target: Any) -> Any:
-        raise NotImplementedError
-
-    def inline(self, target: Any, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
-        raise NotImplementedError
-
-    def _unsupported_call(self, target: Any, node: ast.Call) -> ProgramError:
-        shown = self._shown(node.func)
-        hints = {
-            "print": "print the returned values, or use explain() and run history",
-            "range": "range is for `for` loops; np.arange gives an array",
-            "sum": "use np.sum",
-            "sorted": "use np.sort",
-            "enumerate": "use `for i in range(len(x))` and x[i]",
-            "zip": "use `for i in range(n)` and index",
-            "isinstance": "pass a flag argument instead",
-        }
-        hint = hints.get(getattr(target, "__name__", ""), "see the grammar page for what is")
-        module = getattr(target, "__module__", "") or ""
-        if module.startswith("numpy.random") or ".random." in shown:
-            hint = "use a seeded generator: rng = np.random.default_rng(0)"
-        return self.fail(UnsupportedError, f"a call of {shown} is outside the language", node, hint)
-
-
-def unwrap_kwargs(kwargs: dict[str, Any]) -> dict[str, Any]:
-    return {k: unwrap(v) for k, v in kwargs.items()}
-
-
-def _hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
 
 
 def _is_const(expr: Expr, value: bool) -> bool:

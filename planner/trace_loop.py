@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from lineal.errors import DTypeError, ProgramError, ShapeError, UnsupportedError
@@ -27,25 +26,15 @@ from lineal.planner.bindings import (
     unwrap,
 )
 from lineal.planner.expr import Expr, make
-from lineal.planner.infer import PY_INT, join_types, typed
+from lineal.planner.infer import PY_INT, typed
 from lineal.planner.liveness import assigned, contains
 from lineal.planner.logical import Note
+from lineal.planner.loop_types import Head, Traced, plain, retype, sure, widened
 from lineal.planner.trace_expr import ExpressionTracer
-from lineal.planner.types import Dim, Sym, Type, upper
+from lineal.planner.types import Type
 
 _MAX_PEELS = 3
 _EXITS = (ast.Break, ast.Continue)
-
-
-@dataclass
-class Head:
-    """How a loop is driven: a count or a test, and how the loop variable follows the count."""
-
-    trip: Expr
-    index: Callable[[Expr], Any] | None
-    target: str
-    test: ast.expr | None
-    at_least_one: bool
 
 
 class LoopTracer(ExpressionTracer):
@@ -231,7 +220,7 @@ class LoopTracer(ExpressionTracer):
             else:
                 index = head.index
                 assert index is not None
-                trip = build.lift(build.binary(self, "sub", _plain(head.trip), 1))
+                trip = build.lift(build.binary(self, "sub", plain(head.trip), 1))
                 if trip.op == "const" and trip.attr("value") == 0:
                     return
                 runs = trip.op == "const" or self._surely_runs(trip)
@@ -373,7 +362,7 @@ class LoopTracer(ExpressionTracer):
             value = found.after.get(name)
             if isinstance(value, Conflict):
                 raise self.fail(ShapeError, f"{name!r} {value.message}", s)
-            value = _sure(value)
+            value = sure(value)
             self._cause = (name, start[name], value)
             old, new = leaves(start[name]), leaves(value)
             if len(old) != len(new) or isinstance(start[name], tuple) != isinstance(value, tuple):
@@ -388,7 +377,7 @@ class LoopTracer(ExpressionTracer):
                 next_type = typed(build.lift(unwrap(leaf)))
                 if next_type != type_:
                     label = (str(found.counter.attr("loop")), name, i)
-                    wider = _widened(type_, next_type, label)
+                    wider = widened(type_, next_type, label)
                     if wider is None:
                         return "peel"
                     if wider != type_:
@@ -429,7 +418,7 @@ class LoopTracer(ExpressionTracer):
                 narrow[param] = make("param", loop=f"narrow:{name}", index=0, type=typed(init))
         nexts = [build.lift(unwrap(v)) for v in self._carried_leaves(carried, found.after)]
         try:
-            replaced = _retype(nexts, narrow)
+            replaced = retype(nexts, narrow)
         except ProgramError:
             return False
         return all(
@@ -440,7 +429,7 @@ class LoopTracer(ExpressionTracer):
     def _carried_leaves(self, carried: list[str], env: dict[str, Any]) -> list[Any]:
         found: list[Any] = []
         for name in carried:
-            value = _sure(env[name])
+            value = sure(env[name])
             found += [v for v in leaves(value) if is_carriable(v) or isinstance(v, Arr)]
         return found
 
@@ -459,7 +448,7 @@ class LoopTracer(ExpressionTracer):
         layout: list[tuple[str, Any, list[int | None]]] = []
         for name in carried:
             params = [p for n, p in found.slots if n == name]
-            after = _sure(found.after[name])
+            after = sure(found.after[name])
             where: list[int | None] = []
             for init, leaf, before in zip(
                 leaves(entry[name]), leaves(after), leaves(found.before_slots[name]), strict=True
@@ -550,66 +539,3 @@ class LoopTracer(ExpressionTracer):
             if all(is_carriable(v) for v in leaves(held)):
                 fresh.append((name, held))
         return fresh
-
-
-@dataclass
-class Traced:
-    """One trace of a loop body."""
-
-    counter: Expr
-    go: Expr
-    slots: list[tuple[str, Expr]]
-    states: list[tuple[str, Expr]]
-    before_slots: dict[str, Any]
-    after: dict[str, Any]
-    after_state: dict[str, Expr]
-    test: Any
-
-
-def _widened(held: Type, after: Type, label: tuple[str, str, int]) -> Type | None:
-    """Return a carried type that covers both, None if only peeling can help.
-
-    A size that the run decides becomes the loop's own symbol, which covers whatever the body
-    leaves, as long as its bound does.
-    """
-    if len(held.shape) != len(after.shape):
-        return None
-    dims: list[Dim] = []
-    for axis, (p, q) in enumerate(zip(held.shape, after.shape, strict=True)):
-        if p == q:
-            dims.append(p)
-            continue
-        if not isinstance(p, Sym) and not isinstance(q, Sym):
-            return None
-        own = isinstance(p, Sym) and p.source == ("carried", *label, axis)
-        bound: int | None = upper(p)
-        if own and upper(q) > upper(p):
-            bound = None
-        elif not own:
-            bound = max(upper(p), upper(q))
-        if own and isinstance(p, Sym) and p.bound is None:
-            bound = None
-        dims.append(Sym(("carried", *label, axis), bound, f"{label[1]}.{axis}"))
-    if (held.dtype, held.weak, held.kind) == (after.dtype, after.weak, after.kind):
-        return Type(tuple(dims), held.dtype, held.weak, held.kind)
-    joined = join_types(held, after)
-    return None if joined is None or joined == held else joined
-
-
-def _sure(value: Any) -> Any:
-    return value.value if isinstance(value, Maybe) else value
-
-
-def _plain(expr: Expr) -> Any:
-    return expr.attr("value") if expr.op == "const" else expr
-
-
-def _retype(roots: list[Expr], mapping: dict[Expr, Expr]) -> list[Expr]:
-    """Substitute and re-infer; a ProgramError means that the narrow types do not fit."""
-    from lineal.planner.expr import substitute
-    from lineal.planner.infer import type_of
-
-    new = list(substitute(roots, mapping))
-    for node in new:
-        type_of(node)
-    return new
