@@ -34,9 +34,9 @@ from lineal.planner.types import Dim
 
 # Frames in these folders are not the user's.
 _OURS = tuple(
-    os.path.join(os.path.dirname(str(module.__file__)), "")
-    for module in (build, registry, config, np)
-) + (os.path.join(os.path.dirname(__file__), ""),)
+    os.path.join(os.path.dirname(str(file)), "")
+    for file in (build.__file__, registry.__file__, config.__file__, np.__file__, __file__)
+)
 
 
 class _Key:
@@ -63,27 +63,34 @@ class LazyArray:
 
     @property
     def shape(self) -> tuple[Dim, ...]:
+        """Sizes; symbolic where only the run knows them."""
         return typed(self.expr).shape
 
     @property
     def dtype(self) -> np.dtype:
+        """Element type of the computed array."""
         return typed(self.expr).dtype
 
     @property
     def ndim(self) -> int:
+        """Number of dimensions."""
         return typed(self.expr).ndim
 
     @property
     def size(self) -> int:
+        """Number of elements; an upper bound where a size is symbolic."""
         return typed(self.expr).size
 
     @property
     def T(self) -> LazyArray:
+        """The transpose; a vector is its own."""
         return self._call("transpose") if self.ndim == 2 else self
 
     @property
     def mT(self) -> LazyArray:
-        return _wrap(functions.FUNCTIONS[np.matrix_transpose].fn(_CONTEXT, self.expr), (self,))
+        """The matrix transpose."""
+        made: LazyArray = _build(functions.FUNCTIONS[np.matrix_transpose], (self,), {})
+        return made
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -153,7 +160,10 @@ class LazyArray:
     def __getitem__(self, index: Any) -> LazyArray:
         with _located(x=self, index=index):
             parts = tuple(p for p in _flat(index) if isinstance(p, LazyArray))
-            return _wrap(build.getitem(_CONTEXT, self.expr, _plain(index)), (self, *parts))
+            made: LazyArray = _wrap(
+                build.getitem(_CONTEXT, self.expr, _plain(index)), (self, *parts)
+            )
+        return made
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise UnsupportedError(

@@ -115,7 +115,7 @@ def same(a: Any, b: Any) -> bool:
 def describe(value: Any) -> str:
     """Return shape and dtype of a traced value as text."""
     if isinstance(value, Arr):
-        return str(typed(value.expr)) if not isinstance(value.expr, tuple) else "?"
+        return str(typed(value.expr))
     if isinstance(value, tuple):
         return f"({', '.join(describe(v) for v in value)})"
     if build.is_scalar_value(value) or value is None or isinstance(value, str):

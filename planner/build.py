@@ -29,6 +29,7 @@ class Context:
     """
 
     def static(self, value: object, what: str) -> Any:
+        """Return `value`, which must be known when the plan is made; `what` names it in errors."""
         if isinstance(value, Expr):
             if value.op == "const":
                 return value.attr("value")
@@ -39,7 +40,7 @@ class Context:
         return value
 
     def try_static(self, expr: Expr) -> tuple[Any] | None:
-        """Return (value,) if scalar arguments alone decide `expr`, which the plan then relies on."""
+        """Return (value,) if scalar arguments decide `expr`; the plan then relies on it."""
         return (expr.attr("value"),) if expr.op == "const" else None
 
     def warn(self, message: str) -> None:
@@ -47,6 +48,7 @@ class Context:
 
 
 def is_scalar_value(value: object) -> bool:
+    """Tell whether `value` is a Python or NumPy number or bool."""
     return isinstance(value, (bool, int, float, np.generic)) and not isinstance(value, np.str_)
 
 
@@ -219,6 +221,7 @@ def _warn_outer(ctx: Context, name: str, a: Operand, b: Operand, node: Expr) -> 
 def unary(ctx: Context, name: str, x: Operand) -> Operand:
     """Return -x, +x, ~x or abs(x) as Python's operator gives it."""
     if not isinstance(x, Expr):
+        known: dict[str, Callable[..., Any]]
         known = {"neg": operator.neg, "pos": operator.pos, "invert": operator.invert, "abs": abs}
         return _python(known[name], x)
     if is_weak(x):
@@ -433,13 +436,8 @@ def literal(ctx: Context, values: object, dtype: object = None) -> Expr:
         raise UnsupportedError(
             "np.array of arrays", hint="use np.concatenate, np.vstack or np.hstack"
         )
-    wide = (
-        np.dtype(dtype)
-        if dtype is not None
-        else np.result_type(  # type: ignore[call-overload]
-            *(typed(p).dtype for p in parts)
-        )
-    )
+    asked: Any = dtype
+    wide = np.result_type(*(typed(p).dtype for p in parts)) if dtype is None else np.dtype(asked)
     columns = [apply("reshape", apply("cast", p, dtype=wide.name), shape=(1,)) for p in parts]
     joined = apply("concatenate", *columns, axis=0) if len(columns) > 1 else columns[0]
     return apply("reshape", joined, shape=tuple(shape)) if len(shape) > 1 else joined
@@ -509,4 +507,5 @@ def static_dtype(ctx: Context, dtype: object) -> str:
 
 
 def static_bool(ctx: Context, value: object, what: str) -> bool:
+    """Return a flag argument."""
     return bool(ctx.static(value, what))

@@ -130,7 +130,8 @@ def _unchanged(seen: Any, value: Any, labels: Mapping[int, str], now: dict[str, 
         return seen.kind is type(value) and seen.shown == repr(value)
     if isinstance(seen, _Items):
         return (
-            seen.kind is type(value)
+            isinstance(value, (tuple, list))
+            and seen.kind is type(value)
             and len(seen.items) == len(value)
             and all(_unchanged(s, v, labels, now) for s, v in zip(seen.items, value, strict=True))
         )

@@ -93,7 +93,7 @@ def trace(
     return tracer.run(source, arguments, bindings or {})
 
 
-class Tracer(LoopTracer, CallTracer):
+class Tracer(CallTracer, LoopTracer):
     """One trace of one program."""
 
     # -- the whole program ---------------------------------------------------------------
@@ -101,6 +101,7 @@ class Tracer(LoopTracer, CallTracer):
     def run(
         self, source: Source, arguments: Mapping[str, Any], bindings: Mapping[str, Any]
     ) -> Traced:
+        """Trace the whole program of `source`."""
         self._bindings = bindings
         self.state["@token"] = make("const", value=True)
         frame = Frame(source, Outside(source.function, bindings, self._log), source.name)
@@ -228,6 +229,7 @@ class Tracer(LoopTracer, CallTracer):
         return rest
 
     def statement(self, s: ast.stmt) -> None:
+        """Run one statement."""
         method = getattr(self, f"_do_{type(s).__name__}", None)
         if method is None:
             what, hint = _STATEMENT_HINTS.get(type(s), (type(s).__name__, "see the grammar page"))
@@ -252,6 +254,7 @@ class Tracer(LoopTracer, CallTracer):
             self.assign(s.target, self.ev(s.value), s)
 
     def assign(self, target: ast.expr, value: Any, s: ast.stmt) -> None:
+        """Bind `value` to a name, unpack it into several, or write it into an array."""
         if isinstance(target, ast.Name):
             if isinstance(value, Arr) and value.expr.op not in ("input", "param", "const"):
                 self.note(value.expr, s, target.id)
@@ -515,4 +518,4 @@ def _symbol(op: ast.operator) -> str:
     }.get(type(op), "?")
 
 
-__all__ = ["RNG", "InputSpec", "Traced", "Tracer", "leaves", "trace"]
+__all__ = ["RNG", "Describe", "InputSpec", "Traced", "Tracer", "leaves", "trace"]

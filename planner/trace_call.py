@@ -25,6 +25,8 @@ from lineal.planner.source import Source, capture
 from lineal.planner.trace_expr import ExpressionTracer, Frame
 from lineal.planner.types import Facts, Type
 
+NO_FACTS = Facts()
+
 
 @dataclass(frozen=True, slots=True)
 class InputSpec:
@@ -32,7 +34,7 @@ class InputSpec:
 
     name: str
     type: Type
-    facts: Facts = Facts()
+    facts: Facts = NO_FACTS
     value: Any = None
 
 
@@ -76,7 +78,7 @@ class CallTracer(ExpressionTracer):
             if isinstance(base, (Arr, Rng)) or isinstance(base, tuple):
                 return self._method(base, node.func.attr, node)
         target = self.ev(node.func)
-        args, kwargs = self._arguments(node)
+        args, kwargs = self.arguments(node)
         inlined = self.inlinable(target)
         if inlined is not None:
             return self.inline(inlined, args, kwargs, node)
@@ -110,7 +112,7 @@ class CallTracer(ExpressionTracer):
         return Rng(name)
 
     def _method(self, base: Any, name: str, node: ast.Call) -> Any:
-        args, kwargs = self._arguments(node)
+        args, kwargs = self.arguments(node)
         if isinstance(base, Rng):
             with self.at(node):
                 value, state = functions.draw(
@@ -135,7 +137,8 @@ class CallTracer(ExpressionTracer):
             )
         return self._build(entry, [base, *args], kwargs, node)
 
-    def _arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
+    def arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
+        """Evaluate a call's arguments; a starred tuple gives its own items."""
         args = self._items(node.args)
         kwargs: dict[str, Any] = {}
         for keyword in node.keywords:
@@ -166,6 +169,7 @@ class CallTracer(ExpressionTracer):
     # -- names from outside, inlined calls -----------------------------------------------
 
     def import_value(self, value: Any, name: str, node: ast.AST) -> Any:
+        """Turn a value from outside the function into a traced value."""
         if value is None or isinstance(value, (bool, int, float, str, np.generic, np.dtype)):
             return value
         if isinstance(value, (types.ModuleType, type, types.BuiltinFunctionType, np.ufunc)):
@@ -203,6 +207,7 @@ class CallTracer(ExpressionTracer):
         return self.declare(spec, hidden=True)
 
     def inlinable(self, target: Any) -> Any:
+        """Return the source of a function that is to be inlined, None for any other."""
         if hasattr(target, "__lineal_source__"):
             return target.__lineal_source__
         try:
@@ -220,6 +225,7 @@ class CallTracer(ExpressionTracer):
     def inline(
         self, target: Source, args: list[Any], kwargs: dict[str, Any], node: ast.Call
     ) -> Any:
+        """Trace a call's body in a frame of its own and return its value."""
         for frame in self.frames:
             if frame.source.tree is target.tree or (
                 frame.source.function is target.function and target.function is not None
@@ -255,6 +261,7 @@ class CallTracer(ExpressionTracer):
 
 
 def unwrap_kwargs(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return keyword arguments as the builders take them."""
     return {k: unwrap(v) for k, v in kwargs.items()}
 
 

@@ -137,9 +137,11 @@ class ExpressionTracer(build.Context):
 
     @property
     def frame(self) -> Frame:
+        """The function that is being traced."""
         return self.frames[-1]
 
     def span(self, node: ast.AST) -> Span:
+        """Return `node`'s place in the user's file."""
         return self.frame.source.span(node)
 
     @contextlib.contextmanager
@@ -161,19 +163,23 @@ class ExpressionTracer(build.Context):
     def fail(
         self, kind: type[ProgramError], message: str, node: ast.AST, hint: str = ""
     ) -> ProgramError:
+        """Return an error with `node`'s place."""
         error = kind(message, hint=hint, span=self.span(node))
         error.hint = error.hint or _default_hint(error)
         return error
 
     def warn(self, message: str) -> None:
+        """Keep a warning for the place that is being built."""
         if self._at is not None:
             self.warnings.setdefault((message, self.span(self._at)))
 
     def fresh(self) -> frozenset[str]:
+        """Return storage that nothing shares."""
         self._fresh += 1
         return frozenset([f"s{self._fresh}"])
 
     def note(self, expr: Expr, node: ast.AST, name: str = "") -> None:
+        """Record `node`'s place, and the user's name, for an expression."""
         span = self.span(node)
         self.notes[expr] = self.notes.get(expr, Note()).merged(Note((span,), name))
         # What was built on the way has the same place: an error in it names the line too.
@@ -187,6 +193,7 @@ class ExpressionTracer(build.Context):
     # -- static values -------------------------------------------------------------------
 
     def static(self, value: object, what: str) -> Any:
+        """Return a value that must be known when the plan is made."""
         if isinstance(value, Arr):
             value = value.expr
         if isinstance(value, Expr):
@@ -437,6 +444,7 @@ class ExpressionTracer(build.Context):
         return bool(value)
 
     def negate(self, condition: Any) -> Any:
+        """Return `not condition`."""
         if isinstance(condition, Expr):
             return build.apply("py.not", condition)
         return not condition
@@ -574,7 +582,7 @@ class ExpressionTracer(build.Context):
         if isinstance(base, (np.dtype, np.finfo, np.iinfo)):
             found = getattr(base, name, None)
             if isinstance(found, (int, float, str, np.generic)):
-                return found.item() if name in ("itemsize",) else found
+                return found
         raise self.fail(
             UnsupportedError,
             f"the attribute {name!r} of {describe(base)} is outside the language",

@@ -43,9 +43,15 @@ class LoopTracer(ExpressionTracer):
     _cause: tuple[str, Any, Any] = ("", None, None)  # the carried value that was looked at last
 
     def block(self, statements: list[ast.stmt]) -> None:
+        """Run statements in order."""
+        raise NotImplementedError
+
+    def arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
+        """Evaluate a call's arguments."""
         raise NotImplementedError
 
     def fork(self, *args: Any) -> None:
+        """Run two paths and merge what they leave."""
         raise NotImplementedError
 
     def _do_Break(self, s: ast.Break) -> None:
@@ -105,7 +111,7 @@ class LoopTracer(ExpressionTracer):
                 s.iter,
                 "loop over range(n) and index: for i in range(len(x)): v = x[i]",
             )
-        args, kwargs = self._arguments(call)
+        args, kwargs = self.arguments(call)
         values = [unwrap(a) for a in args]
         if kwargs or not 1 <= len(values) <= 3:
             raise self.fail(UnsupportedError, "range takes one to three arguments", call)
@@ -116,9 +122,10 @@ class LoopTracer(ExpressionTracer):
                 else "?"
             )
             if kind not in "iub" or (isinstance(value, Expr) and typed(value).ndim):
+                found = describe(Arr(value)) if isinstance(value, Expr) else repr(value)
                 raise self.fail(
                     DTypeError,
-                    f"range needs integers, not {describe(Arr(value)) if isinstance(value, Expr) else value!r}",
+                    f"range needs integers, not {found}",
                     node,
                     "convert it with int(...)",
                 )
@@ -126,11 +133,7 @@ class LoopTracer(ExpressionTracer):
             build.apply("to_int", v) if isinstance(v, Expr) and not typed(v).weak else v
             for v in values
         ]
-        start, stop, step = {
-            1: lambda: (0, values[0], 1),
-            2: lambda: (values[0], values[1], 1),
-            3: lambda: tuple(values),
-        }[len(values)]()
+        start, stop, step = [[0, *values, 1], [*values, 1], values][len(values) - 1]
         if isinstance(step, int) and step == 0:
             raise self.fail(
                 ProgramError, "range step must not be zero", call, "use a step such as 1 or -1"
@@ -392,10 +395,10 @@ class LoopTracer(ExpressionTracer):
             known = place in entry_places or place.startswith(("input:", "arg:"))
             if not known and len(owners) < 2:
                 continue
-            label = place if known else f"pair:{'/'.join(f'{n}.{i}' for n, i in owners)}"
+            mark = place if known else f"pair:{'/'.join(f'{n}.{i}' for n, i in owners)}"
             for name, i in owners:
-                if label not in shared[name][i]:
-                    shared[name][i] |= {label}
+                if mark not in shared[name][i]:
+                    shared[name][i] |= {mark}
                     verdict = "shared"
         return verdict
 

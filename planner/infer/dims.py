@@ -18,9 +18,9 @@ def join_dim(a: Dim, b: Dim) -> Dim | None:
     """
     if a == b:
         return a
-    if a == 1 and not isinstance(a, Sym):
+    if a == 1:  # a symbol equals no number
         return b
-    if b == 1 and not isinstance(b, Sym):
+    if b == 1:
         return a
     if isinstance(a, Sym) and isinstance(b, Sym):
         bounds = [d.bound for d in (a, b)]

@@ -38,8 +38,10 @@ def ufunc_dtype(name: str, operands: tuple[tuple[Any, ...], ...]) -> np.dtype:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if name == "clip":
-            return np.dtype(np.clip(*values).dtype)
-        return np.dtype(np.asarray(getattr(np, name)(*values)).dtype)
+            found: np.dtype = np.clip(*values).dtype
+        else:
+            found = np.asarray(getattr(np, name)(*values)).dtype
+    return found
 
 
 def _elementwise(name: str, nodes: tuple[Expr, ...]) -> Type:
@@ -73,13 +75,15 @@ def _where(node: Expr) -> Type:
 
 @lru_cache(maxsize=4096, typed=True)
 def _where_dtype(a: tuple[Any, ...], b: tuple[Any, ...]) -> np.dtype:
-    values = [
+    values: list[Any] = [
         np.empty(0, s[1]) if s[0] == "a" else (s[2] if s[0] == "c" else WEAK[s[1]]) for s in (a, b)
     ]
     try:
-        return np.dtype(np.where(np.empty(0, bool), *values).dtype)
+        one, two = values
+        found: np.dtype = np.where(np.empty(0, bool), one, two).dtype
     except OverflowError as error:
         raise DTypeError(str(error), hint="convert the array with astype to a wider type") from None
+    return found
 
 
 def _round(node: Expr) -> Type:

@@ -39,7 +39,8 @@ def reduction_dtype(op: str, dtype: np.dtype, asked: str | None) -> np.dtype:
         return np.dtype(np.asarray(getattr(np, op)(sample)).dtype)
     if op in ("min", "max"):
         return dtype
-    return np.dtype(getattr(np, op)(sample, dtype=asked).dtype)
+    found: np.dtype = getattr(np, op)(sample, dtype=asked).dtype
+    return found
 
 
 def _reduction(node: Expr) -> Type:

@@ -258,8 +258,8 @@ class Builder:
         env = self.execute(body)
         if env is None or not all(n in env and in_language(env[n]) for n in results):
             return
-        for name in results:
-            self.env[name] = env[name]
+        # A loop variable that is in use may have got another value.
+        self.env.update({k: v for k, v in env.items() if k in self.env or k in results})
         self.lines.extend(body)
 
     def update(self, fresh: str, name: str, index: str) -> str:
