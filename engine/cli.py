@@ -33,16 +33,27 @@ def commands() -> None:
 
 _PROGRAM = click.argument("target", metavar="FILE:FUNC")
 _INPUTS = click.option(
-    "--input", "-i", "inputs", multiple=True, metavar="NAME=VALUE",
+    "--input",
+    "-i",
+    "inputs",
+    multiple=True,
+    metavar="NAME=VALUE",
     help="An argument: a file (.npy .npz .mtx), or a Python literal: 3, 1e-3, True, \"'text'\". "
     "Repeatable.",
 )
 _SPECS = click.option(
-    "--spec", "-s", "specs", multiple=True, metavar="NAME=MxN[:DENSITY]",
+    "--spec",
+    "-s",
+    "specs",
+    multiple=True,
+    metavar="NAME=MxN[:DENSITY]",
     help="An argument that is not here, by its shape. Repeatable.",
 )
 _ALGEBRA = click.option(
-    "--algebra", type=click.Choice(["real", "strict"]), default="real", show_default=True,
+    "--algebra",
+    type=click.Choice(["real", "strict"]),
+    default="real",
+    show_default=True,
     help="Re-associate as over the reals, or only what is bit-identical.",
 )
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -53,13 +64,25 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_INPUTS
 @_ALGEBRA
 @_JSON
-@click.option("--out", "-o", type=click.Path(dir_okay=False, path_type=Path),
-              help="Write the results to this .npy or .npz file.")
-@click.option("--workers", type=click.IntRange(min=1),
-              help="Run on a local cluster of this many processes.")
+@click.option(
+    "--out",
+    "-o",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the results to this .npy or .npz file.",
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1), help="Run on a local cluster of this many processes."
+)
 @click.option("--scheduler", metavar="ADDRESS", help="Run on the Dask cluster at this address.")
-def run(target: str, inputs: Sequence[str], algebra: str, as_json: bool, out: Path | None,
-        workers: int | None, scheduler: str | None) -> None:
+def run(
+    target: str,
+    inputs: Sequence[str],
+    algebra: str,
+    as_json: bool,
+    out: Path | None,
+    workers: int | None,
+    scheduler: str | None,
+) -> None:
     """Run a program and print (or write) its results."""
     from lineal.engine.cli_run import execute
 
@@ -81,13 +104,32 @@ def run(target: str, inputs: Sequence[str], algebra: str, as_json: bool, out: Pa
 @_SPECS
 @_ALGEBRA
 @_JSON
-@click.option("--mode", type=click.Choice(["physical", "decisions", "memory"]),
-              default="physical", show_default=True, help="What to show.")
-@click.option("--format", "style", type=click.Choice(["text", "json", "dot", "svg"]),
-              default="text", show_default=True, help="How to show it.")
+@click.option(
+    "--mode",
+    type=click.Choice(["physical", "decisions", "memory"]),
+    default="physical",
+    show_default=True,
+    help="What to show.",
+)
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["text", "json", "dot", "svg"]),
+    default="text",
+    show_default=True,
+    help="How to show it.",
+)
 @click.option("--verbose", is_flag=True, help="List refused rewrites, too.")
-def explain(target: str, inputs: Sequence[str], specs: Sequence[str], algebra: str,
-            as_json: bool, mode: str, style: str, verbose: bool) -> None:
+def explain(
+    target: str,
+    inputs: Sequence[str],
+    specs: Sequence[str],
+    algebra: str,
+    as_json: bool,
+    mode: str,
+    style: str,
+    verbose: bool,
+) -> None:
     """Print a program's plan; nothing is run."""
     given = arguments(inputs)
     for item in specs:

@@ -53,8 +53,7 @@ class Outcome:
 
 
 def run_demo(*, only: tuple[str, ...], cluster: bool, as_json: bool) -> int:
-    """Run the demo, print what it finds, and return how many examples differ from NumPy.
-    """
+    """Run the demo, print what it finds, and return how many examples differ from NumPy."""
     outcomes = []
     with _cluster() if cluster else contextlib.nullcontext() as client:
         for name in only or DEMO:
@@ -110,8 +109,18 @@ def _one(name: str, client: Any, show: bool) -> Outcome:
             there, cluster_seconds = _timed(lambda: made.run(**arguments, session=session))
         cluster_gap = _difference(expected, there)
     outcome = Outcome(
-        name, example.source, plan.flops_as_written, plan.flops, numpy_seconds, first, again,
-        cluster_seconds, gap, allowed, cluster_gap, plan.hash,
+        name,
+        example.source,
+        plan.flops_as_written,
+        plan.flops,
+        numpy_seconds,
+        first,
+        again,
+        cluster_seconds,
+        gap,
+        allowed,
+        cluster_gap,
+        plan.hash,
     )
     if show:
         _report(outcome)
@@ -169,18 +178,16 @@ def _report(o: Outcome) -> None:
     )
     click.echo(f"difference  {o.difference:.2e} in-process (allowed {o.allowed:.1e})")
     if o.cluster_seconds is not None:
-        click.echo(
-            f"two workers {o.cluster_seconds:.4f} s, difference {o.cluster_difference:.2e}"
-        )
+        click.echo(f"two workers {o.cluster_seconds:.4f} s, difference {o.cluster_difference:.2e}")
     verdict = "agrees with NumPy" if o.right else "DIFFERS FROM NUMPY"
     click.secho(verdict, fg="green" if o.right else "red")
 
 
 def _table(outcomes: list[Outcome]) -> None:
     click.echo(
-        "\nThese data are small: a run takes milliseconds, and what is saved shows in the FLOPs. On "
-        "two\nworkers each iteration pays at least one round trip; the cluster runs are here to show "
-        "that\nthey give the same values. `make bench` measures larger sizes."
+        "\nThese data are small: a run takes milliseconds, and what is saved shows in the FLOPs.\n"
+        "On two workers each iteration pays at least one round trip; the cluster runs are here\n"
+        "to show that they give the same values. `make bench` measures larger sizes."
     )
     click.echo(
         "\nexample          flops      planned    NumPy s   Lineal s  2 workers s  difference"

@@ -21,6 +21,7 @@ from lineal.planner.plan import Block, PhysicalPlan, Step, Value, steps_of
 
 Slots = list[Any]
 Instruction = tuple[Callable[[Slots], None], Step]
+Watch = Callable[[Step, list[Any]], None]
 
 
 class BlockRuntime(Protocol):
@@ -58,10 +59,14 @@ class Executable:
     ----------
     plan : PhysicalPlan
         What to run.
+    watch : callable, optional
+        Called with every step that has run (loops and branches after their blocks) and its
+        results; for checks of what the plan says of them.
     """
 
-    def __init__(self, plan: PhysicalPlan) -> None:
+    def __init__(self, plan: PhysicalPlan, watch: Watch | None = None) -> None:
         self.plan = plan
+        self._watch = watch
         self._slot: dict[str, int] = {}
         self._types: dict[str, Value] = {v.name: v for v in plan.inputs}
         for step in plan.steps():
@@ -96,7 +101,7 @@ class Executable:
             if planned.place == "blocked" and runtime is not None:
                 value = runtime.adopt(value, planned)
             slots[at] = value
-        run = _Run(slots, runtime, progress)
+        run = _Run(slots, runtime, progress, self._watch)
         modes: dict[str, Any] = {k: "call" if v == "warn" else v for k, v in np.geterr().items()}
         with np.errstate(call=run.found, **modes):
             run.execute(self._program)
@@ -167,9 +172,17 @@ class Executable:
         )
 
     def _plain(self, step: Step) -> Callable[[Slots], None]:
-        ins = [self._at(n) for n in step.inputs]
         outs = [self._at(v.name) for v in step.outputs]
         frees = [self._at(n) for n in step.frees]
+        if self._watch is None:
+            return self._instruction(step, outs, frees)
+        # What dies with the step may be its own result: first watch, then free.
+        return _watched(self._watch, step, self._instruction(step, outs, []), outs, frees)
+
+    def _instruction(
+        self, step: Step, outs: list[int], frees: list[int]
+    ) -> Callable[[Slots], None]:
+        ins = [self._at(n) for n in step.inputs]
         touched = [self._types[n] for n in step.inputs if n in self._types] + list(step.outputs)
         if step.op in ("scatter", "gather") or any(v.place == "blocked" for v in touched):
             return _blocked(step, ins, outs, frees)
@@ -262,6 +275,22 @@ def _call(
     return some
 
 
+def _watched(
+    watch: Watch,
+    step: Step,
+    run: Callable[[Slots], None],
+    outs: list[int],
+    frees: list[int],
+) -> Callable[[Slots], None]:
+    def run_and_tell(slots: Slots) -> None:
+        run(slots)
+        watch(step, [slots[at] for at in outs])
+        for at in frees:
+            slots[at] = None
+
+    return run_and_tell
+
+
 def _fetching(
     kernel: Callable[..., Any], ins: list[int], outs: list[int], frees: list[int]
 ) -> Callable[[Slots], None]:
@@ -302,9 +331,14 @@ class _Run:
     """One execution: slots, the step that is running, and what it has found."""
 
     def __init__(
-        self, slots: Slots, runtime: BlockRuntime | None, progress: Progress | None
+        self,
+        slots: Slots,
+        runtime: BlockRuntime | None,
+        progress: Progress | None,
+        watch: Watch | None,
     ) -> None:
         self.progress = progress
+        self._watch = watch
         slots.append(runtime)  # always the last slot
         self.slots = slots
         self.runtime = runtime
@@ -357,8 +391,15 @@ class _Run:
         values = [slots[at] if at >= 0 else None for at in block.results]
         for at in item.passed_on:
             slots[at] = None
+        self._hand_on(item, values)
+
+    def _hand_on(self, item: ControlStep, values: list[Any]) -> None:
+        """Bind the results of a loop or branch, and free what dies with it."""
+        slots = self.slots
         for at, value in zip(item.outputs, values, strict=True):
             slots[at] = value
+        if self._watch is not None:
+            self._watch(item.step, values)
         for at in item.frees:
             slots[at] = None
 
@@ -394,10 +435,7 @@ class _Run:
                 self.progress.iteration(item.label, k, trip)
         for at in item.clears:
             slots[at] = None
-        for at, value in zip(item.outputs, values, strict=True):
-            slots[at] = value
-        for at in item.frees:
-            slots[at] = None
+        self._hand_on(item, values)
         self.trace.iterations[item.step.outputs[0].name if item.outputs else item.step.text] = k
 
 

@@ -20,7 +20,7 @@ from lineal.errors import InputError, LinealError, LinealWarning, OptionError, P
 from lineal.planner.fold import evaluate_scalar
 from lineal.planner.logical import Guard
 from lineal.planner.outside import Read, current
-from lineal.planner.pipeline import Request, compile_until
+from lineal.planner.pipeline import RULE_NAMES, Request, compile_until
 from lineal.planner.source import Source, capture
 from lineal.planner.trace import InputSpec
 
@@ -251,7 +251,13 @@ def program(function: Callable[..., Any]) -> Program:
 
 
 def check_supported(options: config.Options) -> None:
-    """Raise OptionError for option values that this version plans no differently."""
+    """Raise OptionError for rules that there are not, and for values not available yet."""
+    unknown = sorted(set(options.rewrites or ()) - set(RULE_NAMES))
+    if unknown:
+        raise OptionError(
+            f"rewrites names no rule: {', '.join(map(repr, unknown))}",
+            hint="one of " + ", ".join(RULE_NAMES),
+        )
     if options.redundancy not in ("adaptive", "conservative"):
         raise OptionError(
             f"redundancy={options.redundancy!r} is not available yet",

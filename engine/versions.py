@@ -32,7 +32,11 @@ def native_pools() -> list[dict[str, Any]]:
     import threadpoolctl
 
     keys = ("user_api", "internal_api", "version", "num_threads", "architecture")
-    return [{k: pool.get(k) for k in keys} for pool in threadpoolctl.threadpool_info()]
+    plain = (str, int, type(None))  # some libraries report functions where they know nothing
+    return [
+        {k: v if isinstance(v := pool.get(k), plain) else None for k in keys}
+        for pool in threadpoolctl.threadpool_info()
+    ]
 
 
 def show_versions() -> None:

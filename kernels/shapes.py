@@ -129,21 +129,9 @@ def bind_assign(attrs: dict[str, Any]) -> Callable[..., Any]:
 
 
 def bind_setitem(attrs: dict[str, Any]) -> Callable[..., Any]:
-    """Return `setitem` with the index template built once."""
-    fixed, holes = _template(attrs["spec"])
-
-    def bound(x: Any, v: Any, *values: Any) -> Any:
-        index = fixed
-        if holes:
-            filled = list(fixed)
-            for at, k in holes:
-                filled[at] = values[k]
-            index = tuple(filled)
-        result = np.array(x)
-        result[index] = v
-        return result
-
-    return bound
+    """Return `setitem` with the index template built once: writes into a copy of `x`."""
+    assign = bind_assign(attrs)
+    return lambda x, v, *values: assign(np.array(x), v, *values)
 
 
 KERNELS: dict[str, Callable[..., Any]] = {

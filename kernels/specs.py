@@ -244,7 +244,8 @@ def result_density(
     """Return (share of entries of the result that are not 0, how it is known).
 
     `shapes` and `densities` are the operands'.  The kind is "exact" (given exact operands),
-    "estimated" (entries placed independently and uniformly: the average case) or "upper".
+    "estimated" (entries placed independently and uniformly: the average case) or "upper".  All
+    hold as long as no NaN or infinity (or zero divisor) meets a zero.
     """
     a = dict(attrs)
     value, kind = _density(op, shapes, densities, a)

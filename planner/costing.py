@@ -108,7 +108,8 @@ class Costing:
             tuple(v.density.value for v in operands),
             node.attrs,
         )
-        return storage, Density(share, _KINDS[kind])
+        how = _known_as(share, _KINDS[kind], [v.density for v in operands])
+        return storage, Density(share, how)
 
     def spec(self, node: Expr) -> Spec:
         """Return the cost of one execution of `node`."""
@@ -169,6 +170,14 @@ class Costing:
         if declared is not None:
             return float(declared), "declared"
         return ASSUMED_TRIPS, "assumed"
+
+
+def _known_as(share: float, kind: DensityKind, operands: list[Density]) -> DensityKind:
+    """Return how a result's density is known: no better than its operands', and 1 is a bound."""
+    kinds = {kind, *(d.kind for d in operands)}
+    if DensityKind.ESTIMATED in kinds and share < 1.0:
+        return DensityKind.ESTIMATED
+    return DensityKind.EXACT if kinds == {DensityKind.EXACT} else DensityKind.UPPER
 
 
 def _sizes(type_: Type) -> tuple[int, ...]:

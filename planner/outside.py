@@ -129,6 +129,8 @@ def _unchanged(seen: Any, value: Any, labels: Mapping[int, str], now: dict[str, 
     if isinstance(seen, _Plain):
         return seen.kind is type(value) and seen.shown == repr(value)
     if isinstance(seen, _Items):
+        if not isinstance(value, (tuple, list)):
+            return False
         return (
             isinstance(value, (tuple, list))
             and seen.kind is type(value)

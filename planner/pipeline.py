@@ -111,6 +111,13 @@ def _lowered(request: Request, before: Compiled) -> Compiled:
     return replace(before, plan=place(before.plan, request.cluster))
 
 
+RULE_NAMES: tuple[str, ...] = (
+    prune_loops.__name__,
+    *(rule.name for rule in NORMAL_FORM),
+    chain_order.__name__,
+)
+"""The rules that `rewrites` can switch off, in the order in which they are tried."""
+
 Stage = Callable[[Request, Any], Compiled]
 STAGES: tuple[tuple[str, Stage], ...] = (
     ("logical", _logical),

@@ -17,6 +17,7 @@ _INFIX = {
     "py.eq": "==", "py.ne": "!=",
 }  # fmt: skip
 _PREFIX = {"negative": "-", "invert": "~", "py.neg": "-", "py.not": "not "}
+_POSTFIX = ("transpose", "getitem", "square")
 _HIDDEN = frozenset(["type", "loop", "index", "n", "values"])
 
 
@@ -61,13 +62,23 @@ def expression(node: Expr, notes: Notes, depth: int = 3) -> str:
             return "..." if short == at.op else short
         for child in at.inputs:
             names[child] = show(child, left - 1, False)
-            loose = child.op in _INFIX or child.op in _PREFIX
-            tight = at.op in _INFIX or at.op in _PREFIX or at.op in ("transpose", "getitem")
-            if loose and tight and names[child] != "..." and " " in names[child]:
+            if _needs_brackets(names[child], child, at):
                 names[child] = f"({names[child]})"
         return render(at, _Unnamed(notes, at.inputs), names)
 
     return show(node, depth, True)
+
+
+def _needs_brackets(text: str, child: Expr, parent: Expr) -> bool:
+    """Tell whether the text of an operand would bind otherwise inside its parent's."""
+    if child.op in _PREFIX:
+        if parent.op in (*_POSTFIX, "power", "py.pow"):
+            return not text.isidentifier() and text != "..."
+        return " " in text and (parent.op in _INFIX or parent.op in _PREFIX)
+    if child.op in _INFIX or child.op == "square":
+        tight = parent.op in _INFIX or parent.op in _PREFIX or parent.op in _POSTFIX
+        return tight and " " in text
+    return False
 
 
 class _Unnamed(dict[Expr, Note]):
@@ -108,6 +119,6 @@ def index_text(spec: Any, values: list[str]) -> str:
                 parts.append(":")
             else:
                 tail = "" if step in (None, 1) else f":{step}"
-                end = "" if stop is None else stop
-                parts.append(f"{start}:{end}{tail}")
+                first, last = ("" if bound is None else bound for bound in (start, stop))
+                parts.append(f"{first}:{last}{tail}")
     return ", ".join(parts)

@@ -7,6 +7,7 @@ hidden inputs.
 from __future__ import annotations
 
 import ast
+import difflib
 import inspect
 import types
 from collections.abc import Callable, Mapping
@@ -195,14 +196,7 @@ class CallTracer(ExpressionTracer):
                     raise
                 spec = None
         if spec is None:
-            raise self.fail(
-                UnsupportedError,
-                f"{name!r} is a {type(value).__name__}, which the language does not know",
-                node,
-                "use a seeded generator: rng = np.random.default_rng(0)"
-                if isinstance(getattr(value, "__self__", None), np.random.RandomState)
-                else "pass arrays and numbers; methods of your own classes cannot be planned",
-            )
+            raise self.fail(UnsupportedError, *_unknown(value, name, node))
         self._hidden[label] = value
         return self.declare(spec, hidden=True)
 
@@ -271,6 +265,24 @@ def _hashable(value: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+def _unknown(value: Any, name: str, node: ast.AST) -> tuple[str, ast.AST, str]:
+    """Return message, place and remedy for an outside value that no program can use."""
+    if isinstance(getattr(value, "__self__", None), np.random.RandomState):
+        hint = "use a seeded generator: rng = np.random.default_rng(0)"
+        return f"{name} is outside the language", node, hint
+    if callable(value):
+        known = sorted(e.name for e in functions.FUNCTIONS.values())
+        near = difflib.get_close_matches(name, known, 3, 0.75)
+        hint = "docs/grammar.md lists the functions there are"
+        hint += f"; near: {', '.join(near)}" if near else "; write it with those"
+        return f"{name} is outside the language", node, hint
+    return (
+        f"{name!r} is a {type(value).__name__}, which the language does not know",
+        node,
+        "pass arrays and numbers; methods of your own classes cannot be planned",
+    )
 
 
 def _mark(value: Any, place: str) -> Any:

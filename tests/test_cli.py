@@ -11,7 +11,7 @@ import pytest
 import lineal as la
 from lineal.engine.cli import cli
 
-PROGRAM = '''
+PROGRAM = """
 import numpy as np
 
 
@@ -29,7 +29,7 @@ def fails(A):
 
 def bad(A):
     return np.linalg.sovle(A, A)
-'''
+"""
 
 
 @pytest.fixture
@@ -43,8 +43,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_run_writes_what_the_program_returns(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    args = ["run", "prog.py:ridge", "-i", "A=A.npy", "-i", "b=b.npy", "-i", "lam=0.5", "-o", "x.npy"]
+def test_run_writes_what_the_program_returns(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    args = [
+        "run",
+        "prog.py:ridge",
+        "-i",
+        "A=A.npy",
+        "-i",
+        "b=b.npy",
+        "-i",
+        "lam=0.5",
+        "-o",
+        "x.npy",
+    ]
     assert cli(args) == 0
     A, b = np.load("A.npy"), np.load("b.npy")
     want = np.linalg.solve(A.T @ A + 0.5 * np.eye(3), A.T @ b)
@@ -117,7 +130,9 @@ def test_demo_of_one_example(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_entry_point_runs_as_a_module(run_python) -> None:
-    done = run_python("import runpy, sys; sys.argv = ['lineal', '--version']; "
-                      "runpy.run_module('lineal', run_name='__main__')")
+    done = run_python(
+        "import runpy, sys; sys.argv = ['lineal', '--version']; "
+        "runpy.run_module('lineal', run_name='__main__')"
+    )
     assert done.returncode == 0
     assert la.__version__ in done.stdout

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from lineal.examples import EXAMPLES, Example
 
 import lineal as la
+from lineal.examples import EXAMPLES, Example
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -72,8 +72,9 @@ def _parts(value: Any) -> list[np.ndarray]:
     return [v.toarray() if sp.issparse(v) else np.asarray(v) for v in listed]
 
 
-def assert_matches(example: Example, arguments: dict[str, Any], run: Callable[..., Any],
-                   given: dict[str, Any]) -> None:
+def assert_matches(
+    example: Example, arguments: dict[str, Any], run: Callable[..., Any], given: dict[str, Any]
+) -> None:
     """Compare with `.python` within rtol 1e-9, or 10 times its own sensitivity to one ulp."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -124,6 +125,7 @@ def test_on_threads(example: Example, form: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.cluster
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("example", EXAMPLES.values(), ids=lambda e: e.name)
 def test_on_two_workers(example: Example, form: str, tmp_path: Path, client: Client) -> None:

@@ -12,7 +12,7 @@ import lineal as la
 if TYPE_CHECKING:
     from distributed import Client
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 
 @la.program

@@ -1,10 +1,12 @@
-"""The wheel holds every module of the four folders, and their bare names cannot be imported."""
+"""The wheel holds every module of every folder, and their bare names cannot be imported."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from importlib.metadata import version
 from pathlib import Path
@@ -17,6 +19,7 @@ FOLDERS = {
     "planner": "lineal/planner",
     "kernels": "lineal/kernels",
     "engine": "lineal/engine",
+    "examples": "lineal/examples",
 }
 
 pytestmark = pytest.mark.checkout
@@ -65,6 +68,29 @@ def test_wheel_holds_every_module(wheel: Path) -> None:
     assert names - expected == {"lineal/py.typed"}
 
 
+def test_what_the_wheel_holds_imports_elsewhere(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    code = (
+        "from pathlib import Path\n"
+        "import lineal, lineal.engine.explain, lineal.examples, lineal.planner.rules.algebra\n"
+        "from lineal.examples import EXAMPLES\n"
+        "for example in EXAMPLES.values():\n"
+        "    example.function\n"
+        "for module in (lineal, lineal.engine.explain, lineal.examples):\n"
+        "    assert Path(module.__file__).is_relative_to(Path.cwd() / 'site'), module\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "site")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_wheel_is_pure_and_described(wheel: Path) -> None:
     from lineal._version import __version__
 
@@ -76,6 +102,17 @@ def test_wheel_is_pure_and_described(wheel: Path) -> None:
         assert "lineal = lineal.__main__:main" in archive.read(entry).decode()
     assert "\nLicense-Expression: BSD-3-Clause\n" in text
     assert "\nRequires-Python: >=3.11\n" in text
+
+
+def test_every_folder_with_modules_is_a_listed_package() -> None:
+    """What is missing from the list would be left out of the wheel without a word."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    found = {
+        ".".join((target, *file.parent.relative_to(ROOT / folder).parts)).replace("/", ".")
+        for folder, target in FOLDERS.items()
+        for file in (ROOT / folder).rglob("*.py")
+    }
+    assert found == set(settings["packages"])
 
 
 @pytest.mark.parametrize("name", ["planner", "kernels", "engine"])

@@ -24,9 +24,8 @@ from lineal.planner.rules.chain_search import ChainSearch, Splits, Weights
 from lineal.planner.rules.protocol import Facts, inherit
 from lineal.planner.types import upper
 
-_MAX_CHAIN = 200
+_MAX_CHAIN = 40
 """Longer chains keep the order as written: the search is cubic in the length."""
-
 
 _MOST_DOUBLINGS = 30
 """Iteration counts are looked at up to 2**30."""
@@ -55,49 +54,16 @@ def chain_order(
         costing.known[node] = costing.describe(node)
     weights = _weights(levels, costing)
     notes = dict(program.notes)
-    decisions: list[Decision] = []
-    inner = {
-        side
-        for node in levels.order
-        if _is_link(node)
-        for side, left in zip(node.inputs, (True, False), strict=True)
-        if _opens(side, left, facts)
-    }
+    chains = _chains(facts, levels, costing, cluster)
     replaced: dict[Expr, Expr] = {}
-    chains: list[_Chain] = []
-    for node in levels.order:
-        if not _is_link(node) or node in inner:
-            continue
-        factors = _factors(node, facts)
-        if not 3 <= len(factors) <= _MAX_CHAIN:
-            continue
-        chain = _Chain(node, factors, levels, costing, cluster)
-        chains.append(chain)
+    decisions: list[Decision] = []
+    for chain in chains:
         chain.splits = chain.choose(weights)
-        fired = chain.splits != chain.written
-        shown = " @ ".join(_factor_text(f, notes) for f in factors)
-        spans = notes.get(node, Note()).spans
-        numbers = (
-            ("seconds_as_written", chain.search.cost(chain.written, weights)),
-            ("seconds_chosen" if fired else "seconds_best", chain.search.best(weights)[0]),
-        )
-        if fired:
-            new = chain.build()
-            replaced[node] = new
-            inherit(notes, node, new)
-            _spread_spans(new, notes, notes.get(node, Note()))
-        decisions.append(
-            Decision(
-                "chain_order",
-                fired,
-                shown,
-                chain.text(notes) if fired else "another order",
-                "fewer seconds over the run" if fired else "the order as written is the cheapest",
-                numbers,
-                spans[0] if spans else None,
-                "real",
-            )
-        )
+        if chain.fired:
+            new = replaced[chain.node] = chain.build()
+            inherit(notes, chain.node, new)
+            _spread_spans(new, notes, notes.get(chain.node, Note()))
+        decisions.append(chain.decision(weights, notes))
     guards = _steady(chains, levels, costing, weights)
     if replaced:
         outputs, new_nodes = _rewrite(program, replaced)
@@ -111,6 +77,26 @@ def chain_order(
         guards=(*program.guards, *guards),
         decisions=(*program.decisions, *decisions),
     )
+
+
+def _chains(
+    facts: Facts, levels: Levels, costing: Costing, cluster: ClusterSpec
+) -> list[_Chain]:
+    """Return the maximal chains of a program that the search takes, in the program's order."""
+    links = [node for node in levels.order if _is_link(node)]
+    inner = {
+        side
+        for node in links
+        for side, left in zip(node.inputs, (True, False), strict=True)
+        if _opens(side, left, facts)
+    }
+    found = []
+    for node in links:
+        if node not in inner:
+            factors = _factors(node, facts)
+            if 3 <= len(factors) <= _MAX_CHAIN:
+                found.append(_Chain(node, factors, levels, costing, cluster))
+    return found
 
 
 def _rewrite(
@@ -220,6 +206,7 @@ class _Chain:
         costing: Costing,
         cluster: ClusterSpec,
     ) -> None:
+        self.node = node
         self.factors = factors
         self.loops = frozenset().union(*(levels.loops[f] for f in factors))
         values = [costing.value(f) for f in factors]
@@ -245,6 +232,29 @@ class _Chain:
         if best < self.search.cost(self.written, weights) * (1 - _WORTH):
             return splits
         return self.written
+
+    @property
+    def fired(self) -> bool:
+        """Whether another order than the one as written is chosen."""
+        return self.splits != self.written
+
+    def decision(self, weights: Weights, notes: dict[Expr, Note]) -> Decision:
+        """Return what was chosen, with the seconds compared."""
+        numbers = (
+            ("seconds_as_written", self.search.cost(self.written, weights)),
+            ("seconds_chosen" if self.fired else "seconds_best", self.search.best(weights)[0]),
+        )
+        spans = notes.get(self.node, Note()).spans
+        return Decision(
+            "chain_order",
+            self.fired,
+            " @ ".join(_factor_text(f, notes) for f in self.factors),
+            self.text(notes) if self.fired else "another order",
+            "fewer seconds over the run" if self.fired else "the order as written is the cheapest",
+            numbers,
+            spans[0] if spans else None,
+            "real",
+        )
 
     def build(self) -> Expr:
         """Return the product in the chosen order."""

@@ -131,8 +131,8 @@ def apply_rules(
     Raises
     ------
     ProgramError
-        Two rules undo each other (the error names the rules that alternate), or a rule changed a
-        shape or dtype.
+        Rules undo each other or never settle (the error names them, and the forms that
+        alternate), or a rule changed a shape or dtype.
     """
     active = [r for r in rules if r.name not in off]
     if program.algebra == "strict":
@@ -141,50 +141,86 @@ def apply_rules(
     seen: list[tuple[Expr, ...]] = []
     for _ in range(_MAX_PASSES):
         seen.append(program.outputs)
-        facts = Facts(program, iterations)
-        notes: Notes = dict(program.notes)
-        fired: list[str] = []
+        walked = _Pass(program, active, iterations, decisions)
+        program = walked.run()
+        if program.outputs == seen[-1]:
+            return replace(program, decisions=(*program.decisions, *decisions.values()))
+        if program.outputs in seen:
+            raise _endless(walked.fired, "undo each other")
+    # A long chain of equal patterns takes a pass each; what is reached so far is a valid program.
+    stopped = Decision(
+        "fixpoint", False, program.name, "", "stopped after the most passes that are made",
+        (("passes", float(_MAX_PASSES)),),
+    )
+    return replace(program, decisions=(*program.decisions, *decisions.values(), stopped))
 
-        def change(node: Expr, facts: Facts = facts, notes: Notes = notes,
-                   fired: list[str] = fired) -> Expr | None:
-            current = node
-            for rule in active:
-                after = rule.fn(current, facts)
-                if after is None or after is current:
-                    continue
-                check_same(rule.name, current, after)
-                inherit(notes, current, after)
-                spans = notes.get(current, Note()).spans
-                before_text = expression(current, notes)
-                after_text = expression(after, notes)
-                decisions.setdefault(
-                    (rule.name, before_text, after_text),
-                    Decision(
-                        rule.name, True, before_text, after_text, rule.identity,
-                        span=spans[0] if spans else None, numerics=rule.numerics,
-                    ),
-                )
-                fired.append(rule.name)
-                current = after
-            return None if current is node else current
 
-        outputs, new = rebuild(program.outputs, change)
+class _Pass:
+    """One walk over a program, inputs first, in which every rule is tried at every node."""
+
+    def __init__(
+        self,
+        program: Logical,
+        rules: list[Rule],
+        iterations: dict[str, float] | float | None,
+        decisions: dict[tuple[str, str, str], Decision],
+    ) -> None:
+        self._program = program
+        self._rules = rules
+        self._facts = Facts(program, iterations)
+        self._notes: Notes = dict(program.notes)
+        self._decisions = decisions
+        self.fired: list[Decision] = []
+
+    def run(self) -> Logical:
+        """Return the rewritten program; what was decided goes to `decisions`, once each."""
+        outputs, new = rebuild(self._program.outputs, self._change)
         for old, node in new.items():
             if old is not node:
-                inherit(notes, old, node)
-        for key, refusal in facts.refusals.items():
-            decisions.setdefault((*key, "refused"), refusal)
-        program = replace(program, outputs=outputs, notes=notes)
-        if outputs == seen[-1]:
-            break
-        if outputs in seen:
-            raise ProgramError(
-                f"the rules {', '.join(sorted(set(fired)))} undo each other",
-                hint="switch one of them off with la.options(rewrites=...), and report this",
-            )
-    else:
-        raise ProgramError(f"the rules do not settle within {_MAX_PASSES} passes")
-    return replace(program, decisions=(*program.decisions, *decisions.values()))
+                inherit(self._notes, old, node)
+        for key, refusal in self._facts.refusals.items():
+            self._decisions.setdefault((*key, "refused"), refusal)
+        return replace(self._program, outputs=outputs, notes=self._notes)
+
+    def _change(self, node: Expr) -> Expr | None:
+        current = node
+        before = {node}
+        for rule in self._rules:
+            after = rule.fn(current, self._facts)
+            if after is None or after is current:
+                continue
+            check_same(rule.name, current, after)
+            self._record(rule, current, after)
+            if after in before:
+                raise _endless(self.fired, "undo each other")
+            before.add(after)
+            current = after
+        return None if current is node else current
+
+    def _record(self, rule: Rule, before: Expr, after: Expr) -> None:
+        inherit(self._notes, before, after)
+        spans = self._notes.get(before, Note()).spans
+        decision = Decision(
+            rule.name,
+            True,
+            expression(before, self._notes),
+            expression(after, self._notes),
+            rule.identity,
+            span=spans[0] if spans else None,
+            numerics=rule.numerics,
+        )
+        self._decisions.setdefault((rule.name, decision.before, decision.after), decision)
+        self.fired.append(decision)
+
+
+def _endless(fired: list[Decision], how: str) -> ProgramError:
+    names = sorted({d.rule for d in fired})
+    forms = dict.fromkeys(f"{d.rule}: {d.before} -> {d.after}" for d in fired)
+    return ProgramError(
+        f"the rules {', '.join(names)} {how}",
+        operands=tuple(list(forms)[-4:]),
+        hint="switch one of them off with la.options(rewrites=...), and report this",
+    )
 
 
 def inherit(notes: Notes, old: Expr, new: Expr) -> None:

@@ -16,6 +16,8 @@ from .differential import check
 from .generator import Chooser, SeededChooser, generate
 from .modes import MODES, run_seed
 
+pytestmark = pytest.mark.slow
+
 IN_CI = bool(os.environ.get("CI")) or os.environ.get("HYPOTHESIS_PROFILE") in ("ci", "deep")
 SEEDS = 2000 if IN_CI else 400
 PARTS = 8
