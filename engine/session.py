@@ -200,10 +200,11 @@ class Session:
             if "finite" in item.facts.properties:
                 continue
             if hasattr(value, "dask"):
-                import dask
+                from dask.base import compute
+                from dask.delayed import delayed
 
-                blocks = value.to_delayed().ravel()
-                if not all(dask.compute(*[dask.delayed(all_finite)(b) for b in blocks])):
+                checks = [delayed(all_finite)(b) for b in value.to_delayed().ravel()]
+                if not all(compute(*checks)):
                     return False
             elif not all_finite(value):
                 return False
