@@ -34,6 +34,7 @@ from lineal.planner.bindings import (
     unwrap,
 )
 from lineal.planner.expr import Expr, make
+from lineal.planner.flags import negated
 from lineal.planner.infer import RNG, typed
 from lineal.planner.liveness import contains, reads
 from lineal.planner.logical import Leaf, Logical, Tree
@@ -206,7 +207,7 @@ class Tracer(CallTracer, LoopTracer):
                 part = self._part(statements[position:])
                 position += len(part)
                 live = self.frame.live.after[id(part[-1])]
-                running = build.apply("py.not", flag.expr)
+                running = negated(flag.expr)
                 self.fork(running, partial(self._go_on, part), self._gone, live, part[0])
 
     def _go_on(self, part: list[ast.stmt]) -> None:
@@ -452,7 +453,7 @@ class Tracer(CallTracer, LoopTracer):
             self.merge(condition, env, state, live, place)
         done = self.frame.env.pop(mark)
         if rest is not None:
-            none = build.apply("py.not", unwrap(done))
+            none = negated(build.lift(unwrap(done)))
             self.fork(none, partial(self._chain, rest, live), lambda: None, live, rest)
 
     def fork(

@@ -26,6 +26,7 @@ from lineal.planner.bindings import (
     unwrap,
 )
 from lineal.planner.expr import Expr, make
+from lineal.planner.flags import negated
 from lineal.planner.infer import PY_INT, typed
 from lineal.planner.liveness import assigned, contains
 from lineal.planner.logical import Note
@@ -211,7 +212,7 @@ class LoopTracer(ExpressionTracer):
             if broke is False:
                 rest()
             else:
-                running = build.apply("py.not", unwrap(broke))
+                running = negated(build.lift(unwrap(broke)))
                 self.fork(running, rest, lambda: None, live | self.frame.live.top[id(s)], s)
 
         def rest() -> None:
