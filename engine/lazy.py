@@ -14,7 +14,7 @@ import sys
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -34,8 +34,8 @@ from lineal.planner.types import Dim
 
 # Frames in these folders are not the user's.
 _OURS = tuple(
-    os.path.join(os.path.dirname(file), "")
-    for file in (*(str(m.__file__) for m in (build, registry, config, np)), __file__)
+    os.path.join(os.path.dirname(str(file)), "")
+    for file in (build.__file__, registry.__file__, config.__file__, np.__file__, __file__)
 )
 
 
@@ -63,34 +63,34 @@ class LazyArray:
 
     @property
     def shape(self) -> tuple[Dim, ...]:
-        """Sizes; a size that only the run knows is a symbol."""
+        """Sizes; symbolic where only the run knows them."""
         return typed(self.expr).shape
 
     @property
     def dtype(self) -> np.dtype:
-        """The element type, by NumPy's rules."""
+        """Element type of the computed array."""
         return typed(self.expr).dtype
 
     @property
     def ndim(self) -> int:
-        """Number of axes."""
+        """Number of dimensions."""
         return typed(self.expr).ndim
 
     @property
     def size(self) -> int:
-        """Number of elements, an upper bound where a size is symbolic."""
+        """Number of elements; an upper bound where a size is symbolic."""
         return typed(self.expr).size
 
     @property
     def T(self) -> LazyArray:
-        """The transposed array."""
+        """The transpose; a vector is its own."""
         return self._call("transpose") if self.ndim == 2 else self
 
     @property
     def mT(self) -> LazyArray:
-        """The transposed matrix; ShapeError for other than two axes."""
-        node = functions.FUNCTIONS[np.matrix_transpose].fn(_CONTEXT, self.expr)
-        return cast(LazyArray, _wrap(node, (self,)))
+        """The matrix transpose."""
+        made: LazyArray = _build(functions.FUNCTIONS[np.matrix_transpose], (self,), {})
+        return made
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -160,8 +160,10 @@ class LazyArray:
     def __getitem__(self, index: Any) -> LazyArray:
         with _located(x=self, index=index):
             parts = tuple(p for p in _flat(index) if isinstance(p, LazyArray))
-            node = build.getitem(_CONTEXT, self.expr, _plain(index))
-            return cast(LazyArray, _wrap(node, (self, *parts)))
+            made: LazyArray = _wrap(
+                build.getitem(_CONTEXT, self.expr, _plain(index)), (self, *parts)
+            )
+        return made
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise UnsupportedError(

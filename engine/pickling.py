@@ -94,7 +94,7 @@ def _restore_source(
     ast.increment_lineno(module, first_line - 1)
     space: dict[str, Any] = {key: _decode(*pair) for key, pair in held.items()}
     space["__name__"] = f"lineal.restored.{name}"
-    exec(compile(module, file, "exec"), space)
+    exec(compile(module, file, "exec"), space)  # the program's own source
     function = space[name]
     function.__defaults__, function.__kwdefaults__ = defaults, kwdefaults
     return Source(name, file, text, first_line, indent, tree, function)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +29,7 @@ class Context:
     """
 
     def static(self, value: object, what: str) -> Any:
-        """Return `value` if it is known when the plan is made; StaticValueError names `what`."""
+        """Return `value`, which must be known when the plan is made; `what` names it in errors."""
         if isinstance(value, Expr):
             if value.op == "const":
                 return value.attr("value")
@@ -40,7 +40,7 @@ class Context:
         return value
 
     def try_static(self, expr: Expr) -> tuple[Any] | None:
-        """Return (value,) if scalar arguments alone decide `expr`; the plan relies on it."""
+        """Return (value,) if scalar arguments decide `expr`; the plan then relies on it."""
         return (expr.attr("value"),) if expr.op == "const" else None
 
     def warn(self, message: str) -> None:
@@ -221,12 +221,8 @@ def _warn_outer(ctx: Context, name: str, a: Operand, b: Operand, node: Expr) -> 
 def unary(ctx: Context, name: str, x: Operand) -> Operand:
     """Return -x, +x, ~x or abs(x) as Python's operator gives it."""
     if not isinstance(x, Expr):
-        known: dict[str, Callable[..., Any]] = {
-            "neg": operator.neg,
-            "pos": operator.pos,
-            "invert": operator.invert,
-            "abs": abs,
-        }
+        known: dict[str, Callable[..., Any]]
+        known = {"neg": operator.neg, "pos": operator.pos, "invert": operator.invert, "abs": abs}
         return _python(known[name], x)
     if is_weak(x):
         if name == "invert":
@@ -440,13 +436,8 @@ def literal(ctx: Context, values: object, dtype: object = None) -> Expr:
         raise UnsupportedError(
             "np.array of arrays", hint="use np.concatenate, np.vstack or np.hstack"
         )
-    wide = (
-        np.dtype(cast(Any, dtype))
-        if dtype is not None
-        else np.result_type(
-            *(typed(p).dtype for p in parts)
-        )
-    )
+    asked: Any = dtype
+    wide = np.result_type(*(typed(p).dtype for p in parts)) if dtype is None else np.dtype(asked)
     columns = [apply("reshape", apply("cast", p, dtype=wide.name), shape=(1,)) for p in parts]
     joined = apply("concatenate", *columns, axis=0) if len(columns) > 1 else columns[0]
     return apply("reshape", joined, shape=tuple(shape)) if len(shape) > 1 else joined
@@ -516,5 +507,5 @@ def static_dtype(ctx: Context, dtype: object) -> str:
 
 
 def static_bool(ctx: Context, value: object, what: str) -> bool:
-    """Return a flag argument; it must be known when the plan is made."""
+    """Return a flag argument."""
     return bool(ctx.static(value, what))

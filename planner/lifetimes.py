@@ -32,8 +32,11 @@ def _block(
     used: set[str] = set(live)
     steps: list[Step] = []
     mine = {v.name for s in block.steps for v in s.outputs}
+    mortals = mortal | mine
     for step in reversed(block.steps):
-        dying = frozenset(n for n in mine | mortal if n not in used)
+        # Only a step with blocks may end the life of what it does not list as its inputs.
+        candidates = mortals if step.blocks else step.inputs
+        dying = frozenset(n for n in candidates if n in mortals and n not in used)
         done, uses, inner = _step(step, dying)
         for level, names in inner.items():
             hoisted.setdefault(level, []).extend(names)

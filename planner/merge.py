@@ -18,6 +18,7 @@ from lineal.planner.bindings import (
     unwrap,
 )
 from lineal.planner.expr import Expr, make
+from lineal.planner.flags import choose_flag, constant, negated
 from lineal.planner.infer import join_types, typed
 
 if TYPE_CHECKING:
@@ -96,20 +97,15 @@ def _both_maybe(
         merged: dict[str, Any] = {}
         _choose_all(tracer, condition, [(name, *present)], merged)
         value = merged[name]
-    there = build.choose(condition, [_presence(sides[0])], [_presence(sides[1])])[0]
-    return Maybe(value, ((fold_flag(there), True),))
+    there = choose_flag(condition, _presence(sides[0]), _presence(sides[1]))
+    return Maybe(value, ((there, True),))
 
 
 def _presence(value: Maybe) -> Expr:
     """Return the condition under which a value is there."""
-    total = make("const", value=True)
-    for test, truth in value.guards:
-        one = test if truth else build.apply("py.not", test)
-        if total.op == "const":
-            total = one
-        else:
-            # The later guard is the outer branch's.
-            total = build.choose(one, [total], [make("const", value=False)])[0]
+    total = constant(True)
+    for test, truth in value.guards:  # the later guard is the outer branch's
+        total = choose_flag(test if truth else negated(test), total, constant(False))
     return total
 
 
@@ -156,7 +152,7 @@ def _choose_all(
         if _is_flag(name):
             # Alone in its node, so that equal flags are one node whatever else is merged.
             sides = [build.lift(unwrap(v)) for v in (then, other)]
-            flag = fold_flag(build.choose(condition, sides[:1], sides[1:])[0])
+            flag = choose_flag(condition, *sides)
             merged[name] = flag.attr("value") if flag.op == "const" else Arr(flag)
             continue
         for a, b in zip(leaves(then), leaves(other), strict=True):
@@ -184,20 +180,3 @@ def _choose_all(
 
 def _is_flag(name: str) -> bool:
     return name in ("@exit", "@break") or name.startswith("@taken")
-
-
-def fold_flag(expr: Expr) -> Expr:
-    """Fold a flag whose two sides are constants into its condition."""
-    if expr.op == "item" and expr.inputs[0].op == "if":
-        node = expr.inputs[0]
-        n = int(node.attr("n"))  # type: ignore[call-overload]
-        k = int(expr.attr("k"))  # type: ignore[call-overload]
-        condition, then, other = node.inputs[0], node.inputs[1 + k], node.inputs[1 + n + k]
-        if then.op == "const" and other.op == "const":
-            if then.attr("value") is True and other.attr("value") is False:
-                return condition
-            if then.attr("value") is False and other.attr("value") is True:
-                if condition.op == "py.not":
-                    return condition.inputs[0]
-                return make("py.not", [condition])
-    return expr

@@ -132,7 +132,8 @@ def _unchanged(seen: Any, value: Any, labels: Mapping[int, str], now: dict[str, 
         if not isinstance(value, (tuple, list)):
             return False
         return (
-            seen.kind is type(value)
+            isinstance(value, (tuple, list))
+            and seen.kind is type(value)
             and len(seen.items) == len(value)
             and all(_unchanged(s, v, labels, now) for s, v in zip(seen.items, value, strict=True))
         )

@@ -8,9 +8,6 @@ merged, `break`, `continue` and early `return` become flags that guard what foll
 from __future__ import annotations
 
 import ast
-import difflib
-import inspect
-import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -21,16 +18,14 @@ import numpy as np
 from lineal.errors import (
     AliasError,
     DTypeError,
-    InputError,
     ShapeError,
     UnboundNameError,
     UnsupportedError,
 )
-from lineal.planner import build, functions
+from lineal.planner import build
 from lineal.planner.bindings import (
     Arr,
     Conflict,
-    ListValue,
     Maybe,
     Rng,
     leaves,
@@ -39,15 +34,16 @@ from lineal.planner.bindings import (
     unwrap,
 )
 from lineal.planner.expr import Expr, make
+from lineal.planner.flags import negated
 from lineal.planner.infer import RNG, typed
 from lineal.planner.liveness import contains, reads
-from lineal.planner.logical import Leaf, Logical, Note, Tree
+from lineal.planner.logical import Leaf, Logical, Tree
 from lineal.planner.merge import merge_values
 from lineal.planner.outside import Outside, Read
-from lineal.planner.source import Source, capture
-from lineal.planner.trace_expr import ExpressionTracer, Frame
+from lineal.planner.source import Source
+from lineal.planner.trace_call import CallTracer, Describe, InputSpec
+from lineal.planner.trace_expr import Frame
 from lineal.planner.trace_loop import LoopTracer
-from lineal.planner.types import Facts, Type
 
 _LEAVES = (ast.Break, ast.Continue, ast.Return)
 _NESTED = 16  # branches that may nest before the rest of a chain starts a new branch
@@ -68,19 +64,6 @@ _STATEMENT_HINTS: dict[type[ast.stmt], tuple[str, str]] = {
 }
 
 
-_UNKNOWN = Facts()
-
-
-@dataclass(frozen=True, slots=True)
-class InputSpec:
-    """One input as the planner sees it: its type and facts, and a scalar's value."""
-
-    name: str
-    type: Type
-    facts: Facts = _UNKNOWN
-    value: Any = None
-
-
 @dataclass(frozen=True)
 class Traced:
     """The logical program and what tracing has learned about the outside.
@@ -92,9 +75,6 @@ class Traced:
     logical: Logical
     hidden: dict[str, Any]
     log: dict[str, Read]
-
-
-Describe = Callable[[Any, str], InputSpec | None]
 
 
 def trace(
@@ -114,24 +94,15 @@ def trace(
     return tracer.run(source, arguments, bindings or {})
 
 
-class Tracer(LoopTracer, ExpressionTracer):
+class Tracer(CallTracer, LoopTracer):
     """One trace of one program."""
-
-    def __init__(self, describe: Describe) -> None:
-        super().__init__()
-        self._describe = describe
-        self._bindings: Mapping[str, Any] = {}
-        self._inputs: dict[str, Expr] = {}
-        self._facts: dict[str, Facts] = {}
-        self._hidden: dict[str, Any] = {}
-        self._log: dict[str, Read] = {}
 
     # -- the whole program ---------------------------------------------------------------
 
     def run(
         self, source: Source, arguments: Mapping[str, Any], bindings: Mapping[str, Any]
     ) -> Traced:
-        """Trace the whole program."""
+        """Trace the whole program of `source`."""
         self._bindings = bindings
         self.state["@token"] = make("const", value=True)
         frame = Frame(source, Outside(source.function, bindings, self._log), source.name)
@@ -163,18 +134,6 @@ class Tracer(LoopTracer, ExpressionTracer):
             warnings=tuple(self.warnings),
         )
         return Traced(logical, self._hidden, self._log)
-
-    def declare(self, spec: InputSpec, hidden: bool) -> Arr:
-        """Make the leaf for one input."""
-        expr = make("input", name=spec.name, type=spec.type)
-        self._inputs[spec.name] = expr
-        self._facts[spec.name] = spec.facts
-        self.notes[expr] = Note((), spec.name)
-        if spec.type.weak:
-            self.scalars[expr] = spec.value
-        # Python and NumPy scalars are immutable: `x += 1` on one only rebinds the name.
-        scalar = spec.type.weak or isinstance(spec.value, np.generic)
-        return Arr(expr, frozenset() if scalar else frozenset([f"input:{spec.name}"]))
 
     def _static_argument(self, value: Any) -> Any:
         return (
@@ -248,10 +207,8 @@ class Tracer(LoopTracer, ExpressionTracer):
                 part = self._part(statements[position:])
                 position += len(part)
                 live = self.frame.live.after[id(part[-1])]
-                running = build.apply("py.not", flag.expr)
-                self.fork(
-                    running, partial(self._go_on, part), self._gone, live, part[0]
-                )
+                running = negated(flag.expr)
+                self.fork(running, partial(self._go_on, part), self._gone, live, part[0])
 
     def _go_on(self, part: list[ast.stmt]) -> None:
         env = self.frame.env
@@ -273,7 +230,7 @@ class Tracer(LoopTracer, ExpressionTracer):
         return rest
 
     def statement(self, s: ast.stmt) -> None:
-        """Trace one statement."""
+        """Run one statement."""
         method = getattr(self, f"_do_{type(s).__name__}", None)
         if method is None:
             what, hint = _STATEMENT_HINTS.get(type(s), (type(s).__name__, "see the grammar page"))
@@ -298,7 +255,7 @@ class Tracer(LoopTracer, ExpressionTracer):
             self.assign(s.target, self.ev(s.value), s)
 
     def assign(self, target: ast.expr, value: Any, s: ast.stmt) -> None:
-        """Bind `value` to a target: a name, a tuple of targets, or a part of an array."""
+        """Bind `value` to a name, unpack it into several, or write it into an array."""
         if isinstance(target, ast.Name):
             if isinstance(value, Arr) and value.expr.op not in ("input", "param", "const"):
                 self.note(value.expr, s, target.id)
@@ -439,9 +396,7 @@ class Tracer(LoopTracer, ExpressionTracer):
             return
         if condition is False:
             condition = make("const", value=False)
-        token = build.apply(
-            "assert_", condition, self.state["@token"], message=str(message)
-        )
+        token = build.apply("assert_", condition, self.state["@token"], message=str(message))
         self.note(token, s)
         self.state["@token"] = token
         if condition.op != "const":
@@ -498,7 +453,7 @@ class Tracer(LoopTracer, ExpressionTracer):
             self.merge(condition, env, state, live, place)
         done = self.frame.env.pop(mark)
         if rest is not None:
-            none = build.apply("py.not", unwrap(done))
+            none = negated(build.lift(unwrap(done)))
             self.fork(none, partial(self._chain, rest, live), lambda: None, live, rest)
 
     def fork(
@@ -546,92 +501,6 @@ class Tracer(LoopTracer, ExpressionTracer):
             for n, value in found.items():
                 self.state[n] = value.expr
 
-    # -- names from outside, inlined calls -----------------------------------------------
-
-    def import_value(self, value: Any, name: str, node: ast.AST) -> Any:
-        """Turn a value from outside the function into a traced value."""
-        if value is None or isinstance(value, (bool, int, float, str, np.generic, np.dtype)):
-            return value
-        if isinstance(value, (types.ModuleType, type, types.BuiltinFunctionType, np.ufunc)):
-            return value
-        if isinstance(value, (types.FunctionType, np.finfo, np.iinfo)):
-            return value
-        if isinstance(value, (tuple, list)):
-            kind = ListValue if isinstance(value, list) else tuple
-            return kind(self.import_value(v, f"{name}[{i}]", node) for i, v in enumerate(value))
-        if hasattr(value, "__lineal_source__") or _is_function(value):
-            return value
-        for label, held in self._hidden.items():
-            if held is value:
-                expr = self._inputs[label]
-                return Arr(expr, frozenset([f"input:{label}"]))
-        label = name if name not in self._inputs else f"{name}@{self.frame.source.name}"
-        with self.at(node):
-            try:
-                spec = self._describe(value, label)
-            except InputError as error:
-                if hasattr(value, "shape"):  # an array that a program cannot take
-                    error.span = error.span or self.span(node)
-                    raise
-                spec = None
-        if spec is None:
-            raise self.fail(UnsupportedError, *_unknown(value, name, node))
-        self._hidden[label] = value
-        return self.declare(spec, hidden=True)
-
-    def inlinable(self, target: Any) -> Any:
-        """Return the source of a function that is inlined where it is called, None for others."""
-        if hasattr(target, "__lineal_source__"):
-            return target.__lineal_source__
-        try:
-            if target in functions.FUNCTIONS:
-                return None
-        except TypeError:
-            return None
-        if not isinstance(target, types.FunctionType):
-            return None
-        root = target.__module__.split(".")[0] if target.__module__ else ""
-        if root in ("numpy", "scipy", "math", "dask", "pandas", "sklearn"):
-            return None
-        return capture(target)
-
-    def inline(
-        self, target: Source, args: list[Any], kwargs: dict[str, Any], node: ast.Call
-    ) -> Any:
-        """Trace a call of another function in a frame of its own."""
-        for frame in self.frames:
-            if frame.source.tree is target.tree or (
-                frame.source.function is target.function and target.function is not None
-            ):
-                raise self.fail(
-                    UnsupportedError,
-                    f"{target.name!r} calls itself",
-                    node,
-                    "write the recursion as a loop",
-                )
-        function = target.function
-        try:
-            bound = inspect.signature(function).bind(*args, **kwargs)
-        except TypeError as error:
-            raise self.fail(UnsupportedError, f"call of {target.name!r}: {error}", node) from None
-        defaults = [
-            p
-            for p in inspect.signature(function).parameters.values()
-            if p.name not in bound.arguments
-        ]
-        path = f"{self.frame.path}/{target.name}:{node.lineno}:{node.col_offset}"
-        frame = Frame(target, Outside(function, self._bindings, self._log), path)
-        frame.env.update(bound.arguments)
-        for parameter in defaults:
-            frame.env[parameter.name] = self.import_value(parameter.default, parameter.name, node)
-        for name, value in frame.env.items():
-            frame.env[name] = _mark(value, f"arg:{path}:{name}")
-        self.frames.append(frame)
-        try:
-            return _unmark(self.body(target.tree), f"arg:{path}:")
-        finally:
-            self.frames.pop()
-
 
 _MISSING = object()
 
@@ -640,49 +509,6 @@ def _last_return(tree: ast.FunctionDef) -> ast.AST:
     """Return the statement that an error about the returned value points at."""
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Return)]
     return max(found, key=lambda node: node.lineno, default=tree)
-
-
-def _unknown(value: Any, name: str, node: ast.AST) -> tuple[str, ast.AST, str]:
-    """Return message, place and remedy for an outside value that no program can use."""
-    if isinstance(getattr(value, "__self__", None), np.random.RandomState):
-        hint = "use a seeded generator: rng = np.random.default_rng(0)"
-        return f"{name} is outside the language", node, hint
-    if callable(value):
-        known = sorted(e.name for e in functions.FUNCTIONS.values())
-        near = difflib.get_close_matches(name, known, 3, 0.75)
-        hint = "docs/grammar.md lists the functions there are"
-        hint += f"; near: {', '.join(near)}" if near else "; write it with those"
-        return f"{name} is outside the language", node, hint
-    return (
-        f"{name!r} is a {type(value).__name__}, which the language does not know",
-        node,
-        "pass arrays and numbers; methods of your own classes cannot be planned",
-    )
-
-
-def _mark(value: Any, place: str) -> Any:
-    """Mark an argument's storage: the called function must not write into it."""
-    if isinstance(value, Arr) and value.storage:
-        return Arr(value.expr, value.storage | {place})
-    if isinstance(value, tuple):
-        return tuple(_mark(v, place) for v in value)
-    return value
-
-
-def _unmark(value: Any, prefix: str) -> Any:
-    """Take a finished call's marks off its result."""
-    if isinstance(value, Arr):
-        return Arr(value.expr, frozenset(p for p in value.storage if not p.startswith(prefix)))
-    if isinstance(value, tuple):
-        return tuple(_unmark(v, prefix) for v in value)
-    return value
-
-
-def _is_function(value: Any) -> bool:
-    try:
-        return value in functions.FUNCTIONS
-    except TypeError:
-        return False
 
 
 def _symbol(op: ast.operator) -> str:
@@ -701,4 +527,4 @@ def _symbol(op: ast.operator) -> str:
     }.get(type(op), "?")
 
 
-__all__ = ["RNG", "InputSpec", "Traced", "Tracer", "leaves", "trace"]
+__all__ = ["RNG", "Describe", "InputSpec", "Traced", "Tracer", "leaves", "trace"]

@@ -31,7 +31,6 @@ from lineal.planner.bindings import (
     Conflict,
     ListValue,
     Maybe,
-    Rng,
     describe,
     leaves,
     storages,
@@ -40,6 +39,7 @@ from lineal.planner.bindings import (
 from lineal.planner.expr import Expr
 from lineal.planner.fold import evaluate_scalar
 from lineal.planner.infer import typed
+from lineal.planner.known import Knowledge
 from lineal.planner.liveness import Liveness
 from lineal.planner.logical import Guard, Note, Notes
 from lineal.planner.outside import Outside
@@ -120,7 +120,7 @@ class Frame:
         )
 
 
-class ExpressionTracer(build.Context):
+class ExpressionTracer(Knowledge, build.Context):
     """Evaluates syntax to traced values within the current frame."""
 
     def __init__(self) -> None:
@@ -138,11 +138,11 @@ class ExpressionTracer(build.Context):
 
     @property
     def frame(self) -> Frame:
-        """The function that is being traced now."""
+        """The function that is being traced."""
         return self.frames[-1]
 
     def span(self, node: ast.AST) -> Span:
-        """Return the place of `node` in the user's file."""
+        """Return `node`'s place in the user's file."""
         return self.frame.source.span(node)
 
     @contextlib.contextmanager
@@ -164,23 +164,23 @@ class ExpressionTracer(build.Context):
     def fail(
         self, kind: type[ProgramError], message: str, node: ast.AST, hint: str = ""
     ) -> ProgramError:
-        """Return an error of `kind` at `node`, for the caller to raise."""
+        """Return an error with `node`'s place."""
         error = kind(message, hint=hint, span=self.span(node))
         error.hint = error.hint or _default_hint(error)
         return error
 
     def warn(self, message: str) -> None:
-        """Note a finding at the place that is being traced, told when the program runs."""
+        """Keep a warning for the place that is being built."""
         if self._at is not None:
             self.warnings.setdefault((message, self.span(self._at)))
 
     def fresh(self) -> frozenset[str]:
-        """Return storage that nothing shares yet."""
+        """Return storage that nothing shares."""
         self._fresh += 1
         return frozenset([f"s{self._fresh}"])
 
     def note(self, expr: Expr, node: ast.AST, name: str = "") -> None:
-        """Remember where `expr` comes from."""
+        """Record `node`'s place, and the user's name, for an expression."""
         span = self.span(node)
         self.notes[expr] = self.notes.get(expr, Note()).merged(Note((span,), name))
         # What was built on the way has the same place: an error in it names the line too.
@@ -194,7 +194,7 @@ class ExpressionTracer(build.Context):
     # -- static values -------------------------------------------------------------------
 
     def static(self, value: object, what: str) -> Any:
-        """Return a value that must be known when the plan is made; an argument is guarded."""
+        """Return a value that must be known when the plan is made."""
         if isinstance(value, Arr):
             value = value.expr
         if isinstance(value, Expr):
@@ -300,55 +300,6 @@ class ExpressionTracer(build.Context):
             return decided is truth
         found = self.try_static(condition)
         return found is not None and bool(found[0]) is truth
-
-    def decided(self, condition: Expr) -> bool | None:
-        """Return what the known conditions say of `condition`, None if nothing."""
-        known = dict(reversed(self.known))
-        values: dict[Expr, bool | None] = {}
-        stack = [condition]
-        while stack:
-            expr = stack[-1]
-            needs: list[Expr] = []
-            value: bool | None = None
-            if expr in known:
-                value = known[expr]
-            elif expr.op == "const":
-                value = bool(expr.attr("value"))
-            elif expr.op == "py.not":
-                needs = [expr.inputs[0]]
-                inner = values.get(needs[0])
-                value = None if inner is None else not inner
-            elif expr.op == "item" and expr.inputs[0].op == "if" and expr.inputs[0].attr("n") == 1:
-                test, then, other = expr.inputs[0].inputs
-                needs = [test]
-                if test in values:
-                    taken = values[test]
-                    needs = [then, other] if taken is None else [then if taken else other]
-                    sides = {values.get(side) for side in needs}
-                    value = sides.pop() if len(sides) == 1 else None
-            missing = [n for n in needs if n not in values]
-            if missing:
-                stack.extend(missing)
-                continue
-            values[expr] = value
-            stack.pop()
-        return values[condition]
-
-    def assume(self, condition: Expr, truth: bool) -> None:
-        """Take `condition` as known, with what follows from it."""
-        todo = [(condition, truth)]
-        while todo:
-            expr, value = todo.pop()
-            self.known.append((expr, value))
-            if expr.op == "py.not":
-                todo.append((expr.inputs[0], not value))
-            elif expr.op == "item" and expr.inputs[0].op == "if":
-                if expr.inputs[0].attr("n") != 1:
-                    continue
-                test, then, other = expr.inputs[0].inputs
-                for side, taken, rest in ((then, True, other), (other, False, then)):
-                    if _is_const(rest, not value):
-                        todo += [(test, taken), (side, value)]
 
     def _outside(self, name: str, node: ast.AST) -> Any:
         found = self.frame.outside.lookup(name)
@@ -583,7 +534,7 @@ class ExpressionTracer(build.Context):
                 return condition if found is None else bool(found[0])
             return condition
 
-    # -- attributes, indexing, calls -----------------------------------------------------
+    # -- attributes, indexing ------------------------------------------------------------
 
     def _ev_Attribute(self, node: ast.Attribute) -> Any:
         base = self.ev(node.value)
@@ -670,121 +621,3 @@ class ExpressionTracer(build.Context):
             result = build.getitem(self, base.expr, unwrap(index))
             view = result.op != "getitem" or build.is_view(result.attr("spec"))  # type: ignore[arg-type]
             return self.wrap(result, node, base.storage if view else NOWHERE)
-
-    def _ev_Call(self, node: ast.Call) -> Any:
-        if isinstance(node.func, ast.Attribute):
-            base = self.ev(node.func.value)
-            if isinstance(base, (Arr, Rng)) or isinstance(base, tuple):
-                return self._method(base, node.func.attr, node)
-        target = self.ev(node.func)
-        args, kwargs = self._arguments(node)
-        inlined = self.inlinable(target)
-        if inlined is not None:
-            return self.inline(inlined, args, kwargs, node)
-        entry = functions.FUNCTIONS.get(target) if _hashable(target) else None
-        if entry is None:
-            raise self._unsupported_call(target, node)
-        return self._build(entry, args, kwargs, node)
-
-    def _build(
-        self, entry: functions.Entry, args: list[Any], kwargs: dict[str, Any], node: ast.Call
-    ) -> Any:
-        operands = {self._shown(a): v for a, v in zip(node.args, args, strict=False)}
-        if len(args) > len(node.args):
-            operands = {self._shown(node.func.value): args[0], **operands}  # type: ignore[attr-defined]
-        with self.at(node, operands):
-            plain = [unwrap(a) for a in args]
-            result = functions.call(self, entry, plain, {k: unwrap(v) for k, v in kwargs.items()})
-            if entry.name == "np.random.default_rng":
-                return self._new_rng(result, node)
-            shared = storages(tuple(args)) if entry.view else NOWHERE
-            if isinstance(result, Expr) and any(result is p for p in plain):
-                shared = storages(tuple(args))
-            elif isinstance(result, Expr) and result.op in ("copy", "cast"):
-                shared = NOWHERE
-            return self.wrap(result, node, shared)
-
-    def _new_rng(self, state: Expr, node: ast.Call) -> Rng:
-        name = f"@rng:{self.frame.path}:{node.lineno}:{node.col_offset}"
-        self.note(state, node)
-        self.state[name] = state
-        return Rng(name)
-
-    def _method(self, base: Any, name: str, node: ast.Call) -> Any:
-        args, kwargs = self._arguments(node)
-        if isinstance(base, Rng):
-            with self.at(node):
-                value, state = functions.draw(
-                    self, self.state[base.state], name, unwrap(args), unwrap_kwargs(kwargs)
-                )
-                self.state[base.state] = state
-                return self.wrap(value, node)
-        if isinstance(base, tuple):
-            raise self.fail(
-                UnsupportedError,
-                f"the list or tuple method {name!r} is outside the language",
-                node,
-                "allocate an array before the loop and assign into it: out[i] = ...",
-            )
-        entry = functions.METHODS.get(name)
-        if entry is None:
-            raise self.fail(
-                UnsupportedError,
-                f"the array method {name!r} is outside the language",
-                node,
-                f"supported methods: {', '.join(sorted(functions.METHODS))}",
-            )
-        return self._build(entry, [base, *args], kwargs, node)
-
-    def _arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
-        args = self._items(node.args)
-        kwargs: dict[str, Any] = {}
-        for keyword in node.keywords:
-            if keyword.arg is None:
-                raise self.fail(
-                    UnsupportedError, "** in a call is outside the language", node, "name them"
-                )
-            kwargs[keyword.arg] = self.ev(keyword.value)
-        return args, kwargs
-
-    def inlinable(self, target: Any) -> Any:
-        """Return the source of a function that is inlined, None for others."""
-        raise NotImplementedError
-
-    def inline(self, target: Any, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
-        """Trace a call of another function."""
-        raise NotImplementedError
-
-    def _unsupported_call(self, target: Any, node: ast.Call) -> ProgramError:
-        shown = self._shown(node.func)
-        hints = {
-            "print": "print the returned values, or use explain() and run history",
-            "range": "range is for `for` loops; np.arange gives an array",
-            "sum": "use np.sum",
-            "sorted": "use np.sort",
-            "enumerate": "use `for i in range(len(x))` and x[i]",
-            "zip": "use `for i in range(n)` and index",
-            "isinstance": "pass a flag argument instead",
-        }
-        hint = hints.get(getattr(target, "__name__", ""), "see the grammar page for what is")
-        module = getattr(target, "__module__", "") or ""
-        if module.startswith("numpy.random") or ".random." in shown:
-            hint = "use a seeded generator: rng = np.random.default_rng(0)"
-        return self.fail(UnsupportedError, f"a call of {shown} is outside the language", node, hint)
-
-
-def unwrap_kwargs(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return keyword arguments as the builders take them."""
-    return {k: unwrap(v) for k, v in kwargs.items()}
-
-
-def _hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
-def _is_const(expr: Expr, value: bool) -> bool:
-    return expr.op == "const" and expr.attr("value") is value

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from lineal.errors import DTypeError, ProgramError, ShapeError, UnsupportedError
@@ -27,25 +26,16 @@ from lineal.planner.bindings import (
     unwrap,
 )
 from lineal.planner.expr import Expr, make
-from lineal.planner.infer import PY_INT, join_types, typed
+from lineal.planner.flags import negated
+from lineal.planner.infer import PY_INT, typed
 from lineal.planner.liveness import assigned, contains
 from lineal.planner.logical import Note
+from lineal.planner.loop_types import Head, Traced, plain, retype, sure, widened
 from lineal.planner.trace_expr import ExpressionTracer
-from lineal.planner.types import Dim, Sym, Type, upper
+from lineal.planner.types import Type
 
 _MAX_PEELS = 3
 _EXITS = (ast.Break, ast.Continue)
-
-
-@dataclass
-class Head:
-    """How a loop is driven: a count or a test, and how the loop variable follows the count."""
-
-    trip: Expr
-    index: Callable[[Expr], Any] | None
-    target: str
-    test: ast.expr | None
-    at_least_one: bool
 
 
 class LoopTracer(ExpressionTracer):
@@ -54,11 +44,15 @@ class LoopTracer(ExpressionTracer):
     _cause: tuple[str, Any, Any] = ("", None, None)  # the carried value that was looked at last
 
     def block(self, statements: list[ast.stmt]) -> None:
-        """Trace statements in order."""
+        """Run statements in order."""
+        raise NotImplementedError
+
+    def arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
+        """Evaluate a call's arguments."""
         raise NotImplementedError
 
     def fork(self, *args: Any) -> None:
-        """Trace both sides of a branch and merge what they leave."""
+        """Run two paths and merge what they leave."""
         raise NotImplementedError
 
     def _do_Break(self, s: ast.Break) -> None:
@@ -118,7 +112,7 @@ class LoopTracer(ExpressionTracer):
                 s.iter,
                 "loop over range(n) and index: for i in range(len(x)): v = x[i]",
             )
-        args, kwargs = self._arguments(call)
+        args, kwargs = self.arguments(call)
         values = [unwrap(a) for a in args]
         if kwargs or not 1 <= len(values) <= 3:
             raise self.fail(UnsupportedError, "range takes one to three arguments", call)
@@ -129,10 +123,10 @@ class LoopTracer(ExpressionTracer):
                 else "?"
             )
             if kind not in "iub" or (isinstance(value, Expr) and typed(value).ndim):
-                shown = describe(Arr(value)) if isinstance(value, Expr) else repr(value)
+                found = describe(Arr(value)) if isinstance(value, Expr) else repr(value)
                 raise self.fail(
                     DTypeError,
-                    f"range needs integers, not {shown}",
+                    f"range needs integers, not {found}",
                     node,
                     "convert it with int(...)",
                 )
@@ -140,7 +134,7 @@ class LoopTracer(ExpressionTracer):
             build.apply("to_int", v) if isinstance(v, Expr) and not typed(v).weak else v
             for v in values
         ]
-        start, stop, step = (0, values[0], 1) if len(values) == 1 else (*values, 1)[:3]
+        start, stop, step = [[0, *values, 1], [*values, 1], values][len(values) - 1]
         if isinstance(step, int) and step == 0:
             raise self.fail(
                 ProgramError, "range step must not be zero", call, "use a step such as 1 or -1"
@@ -218,7 +212,7 @@ class LoopTracer(ExpressionTracer):
             if broke is False:
                 rest()
             else:
-                running = build.apply("py.not", unwrap(broke))
+                running = negated(build.lift(unwrap(broke)))
                 self.fork(running, rest, lambda: None, live | self.frame.live.top[id(s)], s)
 
         def rest() -> None:
@@ -230,7 +224,7 @@ class LoopTracer(ExpressionTracer):
             else:
                 index = head.index
                 assert index is not None
-                trip = build.lift(build.binary(self, "sub", _plain(head.trip), 1))
+                trip = build.lift(build.binary(self, "sub", plain(head.trip), 1))
                 if trip.op == "const" and trip.attr("value") == 0:
                     return
                 runs = trip.op == "const" or self._surely_runs(trip)
@@ -373,7 +367,7 @@ class LoopTracer(ExpressionTracer):
             value = found.after.get(name)
             if isinstance(value, Conflict):
                 raise self.fail(ShapeError, f"{name!r} {value.message}", s)
-            value = _sure(value)
+            value = sure(value)
             self._cause = (name, start[name], value)
             old, new = leaves(start[name]), leaves(value)
             if len(old) != len(new) or isinstance(start[name], tuple) != isinstance(value, tuple):
@@ -388,7 +382,7 @@ class LoopTracer(ExpressionTracer):
                 next_type = typed(build.lift(unwrap(leaf)))
                 if next_type != type_:
                     label = (str(found.counter.attr("loop")), name, i)
-                    wider = _widened(type_, next_type, label)
+                    wider = widened(type_, next_type, label)
                     if wider is None:
                         return "peel"
                     if wider != type_:
@@ -403,10 +397,10 @@ class LoopTracer(ExpressionTracer):
             known = place in entry_places or place.startswith(("input:", "arg:"))
             if not known and len(owners) < 2:
                 continue
-            shared_as = place if known else f"pair:{'/'.join(f'{n}.{i}' for n, i in owners)}"
+            mark = place if known else f"pair:{'/'.join(f'{n}.{i}' for n, i in owners)}"
             for name, i in owners:
-                if shared_as not in shared[name][i]:
-                    shared[name][i] |= {shared_as}
+                if mark not in shared[name][i]:
+                    shared[name][i] |= {mark}
                     verdict = "shared"
         return verdict
 
@@ -429,7 +423,7 @@ class LoopTracer(ExpressionTracer):
                 narrow[param] = make("param", loop=f"narrow:{name}", index=0, type=typed(init))
         nexts = [build.lift(unwrap(v)) for v in self._carried_leaves(carried, found.after)]
         try:
-            replaced = _retype(nexts, narrow)
+            replaced = retype(nexts, narrow)
         except ProgramError:
             return False
         return all(
@@ -440,7 +434,7 @@ class LoopTracer(ExpressionTracer):
     def _carried_leaves(self, carried: list[str], env: dict[str, Any]) -> list[Any]:
         found: list[Any] = []
         for name in carried:
-            value = _sure(env[name])
+            value = sure(env[name])
             found += [v for v in leaves(value) if is_carriable(v) or isinstance(v, Arr)]
         return found
 
@@ -459,7 +453,7 @@ class LoopTracer(ExpressionTracer):
         layout: list[tuple[str, Any, list[int | None]]] = []
         for name in carried:
             params = [p for n, p in found.slots if n == name]
-            after = _sure(found.after[name])
+            after = sure(found.after[name])
             where: list[int | None] = []
             for init, leaf, before in zip(
                 leaves(entry[name]), leaves(after), leaves(found.before_slots[name]), strict=True
@@ -550,66 +544,3 @@ class LoopTracer(ExpressionTracer):
             if all(is_carriable(v) for v in leaves(held)):
                 fresh.append((name, held))
         return fresh
-
-
-@dataclass
-class Traced:
-    """One trace of a loop body."""
-
-    counter: Expr
-    go: Expr
-    slots: list[tuple[str, Expr]]
-    states: list[tuple[str, Expr]]
-    before_slots: dict[str, Any]
-    after: dict[str, Any]
-    after_state: dict[str, Expr]
-    test: Any
-
-
-def _widened(held: Type, after: Type, label: tuple[str, str, int]) -> Type | None:
-    """Return a carried type that covers both, None if only peeling can help.
-
-    A size that the run decides becomes the loop's own symbol, which covers whatever the body
-    leaves, as long as its bound does.
-    """
-    if len(held.shape) != len(after.shape):
-        return None
-    dims: list[Dim] = []
-    for axis, (p, q) in enumerate(zip(held.shape, after.shape, strict=True)):
-        if p == q:
-            dims.append(p)
-            continue
-        if not isinstance(p, Sym) and not isinstance(q, Sym):
-            return None
-        own = isinstance(p, Sym) and p.source == ("carried", *label, axis)
-        bound: int | None = upper(p)
-        if own and upper(q) > upper(p):
-            bound = None
-        elif not own:
-            bound = max(upper(p), upper(q))
-        if own and isinstance(p, Sym) and p.bound is None:
-            bound = None
-        dims.append(Sym(("carried", *label, axis), bound, f"{label[1]}.{axis}"))
-    if (held.dtype, held.weak, held.kind) == (after.dtype, after.weak, after.kind):
-        return Type(tuple(dims), held.dtype, held.weak, held.kind)
-    joined = join_types(held, after)
-    return None if joined is None or joined == held else joined
-
-
-def _sure(value: Any) -> Any:
-    return value.value if isinstance(value, Maybe) else value
-
-
-def _plain(expr: Expr) -> Any:
-    return expr.attr("value") if expr.op == "const" else expr
-
-
-def _retype(roots: list[Expr], mapping: dict[Expr, Expr]) -> list[Expr]:
-    """Substitute and re-infer; a ProgramError means that the narrow types do not fit."""
-    from lineal.planner.expr import substitute
-    from lineal.planner.infer import type_of
-
-    new = list(substitute(roots, mapping))
-    for node in new:
-        type_of(node)
-    return new

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from lineal.errors import ShapeError, StaticValueError, UnsupportedError
@@ -39,7 +41,7 @@ def flat_size(shape: tuple[Dim, ...]) -> Dim:
         for dim in shape:
             total *= upper(dim)
         return total
-    open_dims = [d for d in shape if isinstance(d, Sym) or d != 1]
+    open_dims = [d for d in shape if d != 1]
     if len(open_dims) == 1:
         return open_dims[0]
     bound = 1
@@ -92,7 +94,7 @@ def _matrix_transpose(ctx: Context, x: Operand) -> Expr:
 def _reshape(ctx: Context, a: Operand, *shape: object) -> Expr:
     x = array(a)
     type_ = typed(x)
-    asked = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    asked: Any = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     dims: list[Dim] = []
     unknown = -1
     for i, part in enumerate(asked):

@@ -258,8 +258,8 @@ class Builder:
         env = self.execute(body)
         if env is None or not all(n in env and in_language(env[n]) for n in results):
             return
-        for name in results:
-            self.env[name] = env[name]
+        # A loop variable that is in use may have got another value.
+        self.env.update({k: v for k, v in env.items() if k in self.env or k in results})
         self.lines.extend(body)
 
     def update(self, fresh: str, name: str, index: str) -> str:
@@ -285,7 +285,8 @@ class Builder:
         bound = self.chooser.pick((str(trips), str(trips), f"min({trips}, {name}.shape[0])"))
         fresh = self.fresh()
         style = self.chooser.pick(("for", "for", "while", "data", "break", "branch", "item",
-                                   "total", "nested", "two", "only", "continue", "tuple", "chain"))
+                                   "total", "nested", "two", "only", "continue", "tuple", "chain",
+                                   "exits", "exits"))
         head = f"{fresh} = {name}{self.chooser.pick(('', '.copy()', ' * 1.5'))}"
         update = self.update(fresh, name, "i")
         results = [fresh]
@@ -308,6 +309,20 @@ class Builder:
             body = [head, f"for i in range({trips}):", f"    if {fresh}.sum() > i:",
                     f"        {fresh} = {fresh} - 1", "        if i > 1:", "            continue",
                     f"    {fresh} = {update}"]
+        elif style == "exits":
+            k = self.fresh("k")
+            ends = [self.chooser.pick(("break", "continue", "pass", f"{k} += 2")) for _ in range(3)]
+            tests = [f"{fresh}.sum() > {self.chooser.number(-2, 4)}", "i % 2 == 0", f"{k} > 1",
+                     f"not {fresh}.sum() < i"]
+            body = [head, f"{k} = 0", f"for i in range({trips + 1}):",
+                    f"    if {self.chooser.pick(tests)}:",
+                    f"        if {self.chooser.pick(tests)}:",
+                    f"            {fresh} = {update}", f"            {ends[0]}",
+                    f"        {k} = {k} + 1", "    else:", f"        {fresh} = {fresh} - 0.5",
+                    f"        if {self.chooser.pick(tests)}:", f"            {ends[1]}",
+                    f"    {fresh} = {fresh} + 1", f"    if {self.chooser.pick(tests)}:",
+                    f"        {ends[2]}", f"    {k} += 1"]
+            results.append(k)
         elif style == "branch":
             body = [head, f"for i in range({bound}):",
                     f"    if i % 2 == 0 and {fresh}.sum() > 0:", f"        {fresh} = {update}",

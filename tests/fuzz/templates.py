@@ -10,8 +10,7 @@ UNARY = ("np.abs({0})", "-{0}", "np.sqrt(np.abs({0}))", "np.tanh({0})", "np.exp(
          "np.maximum({0}, 0)", "np.ones_like({0})", "np.round({0}, 1)", "({0} > 0) & ({0} < 2)",
          "{0} * {0} * {0}", "np.minimum(3, {0})", "np.where({0} != 0, 1.0 / {0}, 0.0)",
          "{0}.astype(np.float32)", "{0}.astype(np.int8)", "{0} - {0}", "0 * {0}",
-         "np.zeros_like({0})",
-         "1 - {0}", "{0} / {0}.shape[0]", "np.full_like({0}, 2)",
+         "np.zeros_like({0})", "1 - {0}", "{0} / {0}.shape[0]", "np.full_like({0}, 2)",
          "({0} + 1) * 2 - {0}")  # fmt: skip
 BINARY = ("{0} + {1}", "{0} - {1}", "{0} * {1}", "{0} / {1}", "np.maximum({0}, {1})",
           "np.minimum({0}, {1})", "{0} < {1}", "{0} == {1}", "np.where({0} > {1}, {0}, {1})",

@@ -137,7 +137,7 @@ CASES: dict[str, list[str]] = {
     "min": ["min(s, 2)", "min(x.sum(), 3)", "min(1, x.shape[0])", "min((s, 2, 5))"],
     "max": ["max(s, 2)", "max(x.sum(), y.sum())", "max(0, s, 9)"],
     "pow": ["pow(x, 2)", "pow(s, 2)"],
-    **{f"np.{t.__name__}": [f"np.{t.__name__}({v})" for v in ("s", "x.sum()", "x")]
+    **{f"np.{t.__name__}": [f"np.{t.__name__}({of})" for of in ("s", "x.sum()", "x")]
        for t in (np.float64, np.float32, np.int8, np.int16, np.int32, np.int64, np.uint8,
                  np.uint16, np.uint32, np.uint64, np.bool_)},
     "np.random.default_rng": ["x + np.random.default_rng(3).standard_normal()"],
