@@ -1,8 +1,9 @@
-"""`python -m bench`: measures everything and writes bench/RESULTS.md."""
+"""`python -m bench [small] [medium]`: measures and writes bench/RESULTS.md."""
 
 from __future__ import annotations
 
 import datetime
+import functools
 import os
 import platform
 import sys
@@ -25,13 +26,14 @@ TARGETS = {"operator": 15.0, "expression": 5.0, "body": 20.0, "import": 0.05, "i
 
 
 def main() -> None:
-    """Measure and write the results."""
-    lines = _head()
-    lines += _overheads()
-    for size in ("small", "medium"):
-        lines += _programs(size)
+    """Measure and write the results, each section as it is done."""
     target = Path(__file__).parent / "RESULTS.md"
-    target.write_text("\n".join(lines) + "\n")
+    sizes = sys.argv[1:] or ["small", "medium"]
+    lines = _head()
+    sections = [_overheads, *(functools.partial(_programs, size) for size in sizes)]
+    for section in sections:
+        lines += section()
+        target.write_text("\n".join(lines) + "\n")
     print(f"written to {target}")
 
 
@@ -46,7 +48,7 @@ def _head() -> list[str]:
     return [
         "# Results",
         "",
-        "Written by `python -m bench` (`make bench`). Medians of 7 interleaved runs; the spread is",
+        "Written by `python -m bench` (`make bench`). Medians of 5 interleaved runs; the spread is",
         "smallest and largest run over the median. Ratios compare runs of one process; a shared",
         "machine makes single times vary.",
         "",

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-REPEATS = 7
+REPEATS = 5
 
 
 @dataclass(frozen=True)

@@ -131,9 +131,10 @@ class Session:
             )
         bound = [describe(v, n) for v, n in zip(inputs, plan.parameters, strict=True)]
         for item, planned in zip(bound, plan.physical.inputs, strict=False):
-            if item.type is not None and item.type != planned.type:
+            if item.type != planned.type or item.facts.storage != planned.storage:
+                given = f"{item.facts.storage} {item.type}" if item.type else repr(item.value)
                 raise InputError(
-                    f"{item.name!r} is {item.type}, planned for {planned.type}",
+                    f"{item.name!r} is {given}, planned for {planned.storage} {planned.type}",
                     hint="plan again for these shapes: program.plan(...)",
                 )
         hidden = [describe(v, n) for n, v in plan.hidden.items()]
@@ -153,6 +154,10 @@ class Session:
         _ = plan.fits  # raises before anything runs
         start = time.perf_counter()
         values, trace = self._run(plan, [b.value for b in bound], result)
+        if plan.needs_finite and result == "numpy" and not all(map(_finite_result, values)):
+            # Re-associated sums and products may overflow where NumPy's own order does not.
+            plan = plan.strict
+            values, trace = self._run(plan, [b.value for b in bound], result)
         value = pack(plan, values, [b.value for b in bound])
         spent = time.perf_counter() - start
         run = Run(value, plan, spent, trace.iterations, trace.graphs)
@@ -195,9 +200,11 @@ class Session:
             if "finite" in item.facts.properties:
                 continue
             if hasattr(value, "dask"):
-                import dask.array as da
+                from dask.base import compute
+                from dask.delayed import delayed
 
-                if not bool(da.isfinite(value).all().compute()):
+                checks = [delayed(all_finite)(b) for b in value.to_delayed().ravel()]
+                if not all(compute(*checks)):
                     return False
             elif not all_finite(value):
                 return False
@@ -223,6 +230,10 @@ class Session:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _finite_result(value: Any) -> bool:
+    return not hasattr(value, "dtype") or value.dtype.kind != "f" or all_finite(value)
 
 
 _default: Session | None = None

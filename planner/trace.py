@@ -367,7 +367,12 @@ class Tracer(LoopTracer, ExpressionTracer):
             raise self.fail(
                 UnsupportedError, "assignment to an attribute is outside the language", s.target
             )
-        left = self.ev(load)
+        if isinstance(load, ast.Subscript):
+            # The index is evaluated for reading and again for writing.
+            with self.no_draws(load, "the index of an augmented assignment"):
+                left = self.ev(load)
+        else:
+            left = self.ev(load)
         right = self.ev(s.value)
         result = self._binary(
             ast.copy_location(ast.BinOp(load, s.op, s.value), s), left, load, right
@@ -376,6 +381,9 @@ class Tracer(LoopTracer, ExpressionTracer):
             name = s.target.id
             with self.at(s, {name: left, self._shown(s.value): right}):
                 self.check_alias(name, left, s, f"{name} {_symbol(s.op)}= ...")
+                result = Arr(self._in_place(left.expr, unwrap(result)), left.storage)
+        elif isinstance(left, Arr) and typed(left.expr).ndim:
+            with self.at(s, {self._shown(s.target): left, self._shown(s.value): right}):
                 result = Arr(self._in_place(left.expr, unwrap(result)), left.storage)
         self.assign(s.target, result, s)
 

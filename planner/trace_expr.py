@@ -450,12 +450,29 @@ class ExpressionTracer(build.Context):
             return build.apply("py.not", condition)
         return not condition
 
+    @contextlib.contextmanager
+    def no_draws(self, node: ast.AST, where: str) -> Iterator[None]:
+        """Refuse random draws inside: they would happen whether Python reaches them or not."""
+        before = dict(self.state)
+        yield
+        if any(self.state.get(name) is not state for name, state in before.items()):
+            raise self.fail(
+                UnsupportedError,
+                f"a random draw in {where} is outside the language",
+                node,
+                "draw into a name, on a line of its own",
+            )
+
     def _ev_BoolOp(self, node: ast.BoolOp) -> Any:
         is_and = isinstance(node.op, ast.And)
         values: list[tuple[Any, ast.expr]] = []
         known = len(self.known)
-        for part in node.values:
-            value = self.ev(part)
+        for position, part in enumerate(node.values):
+            if position:
+                with self.no_draws(part, "a part of `and` or `or` that may be skipped"):
+                    value = self.ev(part)
+            else:
+                value = self.ev(part)
             values.append((value, part))
             with self.at(part, {self._shown(part): value}):
                 condition = self.truth(value)
@@ -498,7 +515,11 @@ class ExpressionTracer(build.Context):
         parts: list[Any] = []
         left_node = node.left
         for op, right_node in zip(node.ops, node.comparators, strict=True):
-            values.append(self.ev(right_node))
+            if len(values) > 1:
+                with self.no_draws(right_node, "a part of a comparison that may be skipped"):
+                    values.append(self.ev(right_node))
+            else:
+                values.append(self.ev(right_node))
             left, right = values[-2:]
             with self.at(node, {self._shown(left_node): left, self._shown(right_node): right}):
                 parts.append(self._compare(op, left, right, node))
@@ -537,11 +558,12 @@ class ExpressionTracer(build.Context):
         if not isinstance(condition, Expr):
             return self.ev(node.body if condition else node.orelse)
         known = len(self.known)
-        self.assume(condition, True)
-        then = self.ev(node.body)
-        del self.known[known:]
-        self.assume(condition, False)
-        other = self.ev(node.orelse)
+        with self.no_draws(node, "one side of a conditional expression"):
+            self.assume(condition, True)
+            then = self.ev(node.body)
+            del self.known[known:]
+            self.assume(condition, False)
+            other = self.ev(node.orelse)
         del self.known[known:]
         with self.at(node, {self._shown(node.body): then, self._shown(node.orelse): other}):
             if isinstance(then, tuple) or isinstance(other, tuple):

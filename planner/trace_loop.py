@@ -342,7 +342,8 @@ class LoopTracer(ExpressionTracer):
             if head.test is not None:
                 if breaks:
                     self.assume(go, True)
-                test = self.condition(head.test)
+                with self.no_draws(head.test, "the test of a while loop"):
+                    test = self.condition(head.test)
                 if isinstance(test, Expr):
                     self.assume(test, True)
             if head.index is not None:

@@ -128,7 +128,7 @@ def test_results_are_writable_and_own_their_memory() -> None:
 
 def test_plan_of_other_shapes_is_refused() -> None:
     plan = gram_loop.plan(np.ones((4, 3)))
-    with pytest.raises(la.errors.InputError, match=r"planned for float64\[4, 3\]"):
+    with pytest.raises(la.errors.InputError, match=r"planned for dense float64\[4, 3\]"):
         plan.run(np.ones((5, 3)), 3)
 
 
@@ -176,3 +176,45 @@ def test_storage_is_reused_only_where_nobody_else_holds_it() -> None:
     for k, want in enumerate(shared.python(A, 5)):
         assert np.array_equal(shared(A, 5)[k], want)
     assert np.array_equal(A, np.arange(6.0).reshape(2, 3))
+
+
+def test_a_plan_takes_inputs_of_its_own_form_only() -> None:
+    import scipy.sparse as sp
+
+    plan = gram_loop.plan(np.ones((4, 3)))
+    for other in (sp.csr_array(np.ones((4, 3))), "text", None):
+        with pytest.raises(la.errors.InputError, match="planned for dense"):
+            plan.run(other, 3)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_what_numpy_gives_finite_stays_finite(dtype: str) -> None:
+    @la.program
+    def chain(A, B, C):
+        return A @ B @ C
+
+    @la.program
+    def scaled(A, B):
+        return (1e-6 * A) @ B
+
+    large, small = (1e30, 1e-30) if dtype == "f4" else (1e200, 1e-200)
+    A = np.full((40, 2), small, dtype)
+    B, C = np.full((2, 40), large, dtype), np.full((40, 2), large, dtype)
+    with np.errstate(all="ignore"):
+        assert np.allclose(chain(A, B, C), chain.python(A, B, C), rtol=1e-4)
+        top = np.finfo(dtype).max
+        X, Y = np.full((3, 4), top * 1e-4, dtype), np.full((4, 2), 1e4, dtype)
+        assert np.allclose(scaled(X, Y), scaled.python(X, Y), rtol=1e-4)
+
+
+def test_sparse_blocks_of_a_dask_array_are_checked_for_nan() -> None:
+    import dask.array as da
+    import scipy.sparse as sp
+
+    @la.program
+    def gram_vector(A):
+        return A.T @ A @ np.ones((A.shape[1], 1))
+
+    P = np.eye(6, 4)
+    blocks = da.from_array(P, chunks=(2, 4)).map_blocks(sp.csr_array)
+    assert np.allclose(gram_vector(blocks), gram_vector.python(P))

@@ -24,7 +24,7 @@ from lineal.planner.rules.chain_search import ChainSearch, Splits, Weights
 from lineal.planner.rules.protocol import Facts, inherit
 from lineal.planner.types import upper
 
-_MAX_CHAIN = 200
+_MAX_CHAIN = 40
 """Longer chains keep the order as written: the search is cubic in the length."""
 
 _MOST_DOUBLINGS = 30
