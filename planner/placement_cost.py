@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from dataclasses import dataclass, replace
 
 from lineal.errors import MemoryLimitError
@@ -65,6 +66,7 @@ class _Walk:
         self.values: dict[str, Value] = {v.name: v for v in plan.inputs}
         self.inputs = set(self.values)
         self.live = dict(self.values)
+        self.held = 0.0  # bytes of live values in the driver, inputs excepted
         self.moved = 0.0
         self.driver = (0.0, "")
         self.worker = (0.0, "")
@@ -93,18 +95,27 @@ class _Walk:
             self._driver(step)
         for value in step.outputs:
             if streamed is None or value.name not in streamed:
+                self._drop(value.name)
                 self.live[value.name] = value
+                self.held += self._counted(value.name)
         for name in step.frees:
-            self.live.pop(name, None)
+            self._drop(name)
         return made
 
+    def _drop(self, name: str) -> None:
+        self.held -= self._counted(name)
+        self.live.pop(name, None)
+
+    def _counted(self, name: str) -> int:
+        """Return the bytes that `held` has for a name."""
+        value = self.live.get(name)
+        if value is None or value.place != "driver" or name in self.inputs:
+            return 0
+        return value_bytes(value)
+
     def _driver(self, step: Step) -> None:
-        held = sum(
-            value_bytes(v)
-            for v in self.live.values()
-            if v.place == "driver" and v.name not in step.inputs and v.name not in self.inputs
-        )
-        need = held + step.peak_bytes
+        operands = sum(self._counted(name) for name in set(step.inputs))
+        need = self.held - operands + step.peak_bytes
         if need > self.driver[0]:
             self.driver = (need, step.text or step.op)
 
@@ -131,13 +142,8 @@ class _Walk:
             self.worker = (need, step.text or step.op)
         if step.op == "gather" or any(v.place == "driver" for v in step.outputs):
             whole = sum(value_bytes(v) for v in step.outputs if v.place == "driver")
-            here = sum(
-                value_bytes(v)
-                for v in self.live.values()
-                if v.place == "driver" and v.name not in self.inputs
-            )
-            if here + 2 * whole > self.driver[0]:
-                self.driver = (here + 2 * whole, step.text or step.op)
+            if self.held + 2 * whole > self.driver[0]:
+                self.driver = (self.held + 2 * whole, step.text or step.op)
         moved = self._moves(step, reads, grid) if cluster.workers else 0.0
         self.moved += moved * step.runs
         return replace(step, peak_bytes=need)
@@ -168,8 +174,8 @@ def _streamed(block: Block, values: dict[str, Value]) -> frozenset[str]:
     graph = 0
     gone: set[str] = set()
     made_blocked: set[str] = set()
+    known = ChainMap(local, values)
     for step in block.steps:
-        known = {**values, **local}
         blocked = not step.blocks and any(
             v.place == "blocked"
             for v in (*step.outputs, *(known[n] for n in step.inputs if n in known))

@@ -70,11 +70,10 @@ class _Scheduler:
         levels = find_levels(program)
         self.order = levels.order
         self.level = levels.level
-        self.items = {
-            (node.inputs[0], int(node.attr("k"))): program.notes[node]  # type: ignore[call-overload]
-            for node in self.order
-            if node.op == "item" and node in program.notes
-        }
+        self.items: dict[Expr, dict[int, Note]] = {}
+        for node in self.order:
+            if node.op == "item" and node in program.notes:
+                self.items.setdefault(node.inputs[0], {})[node.whole("k")] = program.notes[node]
         self.top = Region("program", None, None, None, 0, 0)
         self.regions: dict[tuple[Expr, str], Region] = {}
         self.region_of: dict[Expr, Region] = {}
@@ -234,9 +233,8 @@ class _Scheduler:
         if found is not None:
             return found
         made = Note()
-        for (owner, _), note in self.items.items():
-            if owner is node:
-                made = made.merged(Note(note.spans))
+        for note in self.items.get(node, {}).values():
+            made = made.merged(Note(note.spans))
         return made
 
     def _outputs(self, node: Expr) -> tuple[Value, ...]:
@@ -246,6 +244,7 @@ class _Scheduler:
         several = isinstance(types, tuple)
         listed = types if isinstance(types, tuple) else (types,)
         note = self._note(node)
+        labels = self.items.get(node, {})
         values = []
         for k, type_ in enumerate(listed):
             storage, density = self.costs.form(node, k)
@@ -255,7 +254,7 @@ class _Scheduler:
                     type_,
                     storage,
                     density,
-                    label=self.items.get((node, k), Note()).name if several else note.name,
+                    label=labels.get(k, Note()).name if several else note.name,
                 )
             )
         self.costs.known[node] = tuple(values)

@@ -5,6 +5,7 @@ Each matrix of an example is given in every form that the language takes.
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -124,15 +125,25 @@ def test_on_threads(example: Example, form: str, tmp_path: Path) -> None:
         assert_matches(example, arguments, run, _given(example, arguments, form, tmp_path))
 
 
+def _few_iterations(example: Example, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments for three iterations: one starts, one goes on, one ends with both behind.
+
+    Every iteration is a round trip to the workers; long runs are in test_long_loops.py.
+    """
+    bound = inspect.signature(example.function).bind(**arguments)
+    bound.apply_defaults()
+    short = {k: min(v, 3) for k, v in bound.arguments.items() if k in ("iters", "max_iter")}
+    if example.name == "kalman":  # a step for each measurement
+        short["Z"] = arguments["Z"][:4]
+    return {**arguments, **short}
+
+
 @pytest.mark.cluster
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("example", EXAMPLES.values(), ids=lambda e: e.name)
 def test_on_two_workers(example: Example, form: str, tmp_path: Path, client: Client) -> None:
-    arguments = example.inputs("small")
-    for name in ("iters", "max_iter", "steps"):
-        if name in arguments:
-            arguments[name] = min(arguments[name], 5)
+    arguments = _few_iterations(example, example.inputs("small"))
     program = la.program(example.function)
     spec = la.ClusterSpec(workers=2, threads=1, driver_bytes=1500, block_bytes=8000)
     with la.Session(client, cluster=spec) as session:

@@ -49,6 +49,7 @@ def test_dask_results_share_nothing_with_inputs() -> None:
 
 
 @pytest.mark.cluster
+@pytest.mark.dask_versions
 def test_dask_results_stay_on_the_workers(client: Client) -> None:
     A = np.arange(2000.0).reshape(500, 4)
     spec = la.ClusterSpec(workers=2, threads=1, **SMALL)

@@ -21,7 +21,7 @@ from lineal.planner.placement import place
 from tests.blocked.harness import same, step_of, value_of
 from tests.blocked.interp import Interpreter, gradient_descent
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.dask_versions]
 SPEC = ClusterSpec(workers=2, threads=1, driver_bytes=100_000, block_bytes=60_000)
 
 

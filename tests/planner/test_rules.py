@@ -16,6 +16,7 @@ import lineal as la
 from lineal.errors import OptionError, ProgramError
 from lineal.planner.build import apply
 from lineal.planner.expr import Expr, make
+from lineal.planner.infer import type_of
 from lineal.planner.logical import Leaf, Logical, Note
 from lineal.planner.pipeline import RULE_NAMES
 from lineal.planner.rules.protocol import Facts, Rule, apply_rules
@@ -278,10 +279,12 @@ def test_rules_that_undo_each_other_are_named(order: tuple[int, int]) -> None:
 
 def test_rules_that_never_end_are_stopped() -> None:
     done = apply_rules(_program(), (Rule(one_more, "exact"),), ())
+    assert {d.rule for d in done.decisions if d.fired} == {"one_more"}
     # What is reached is a valid program, and the plan says that the rules were stopped.
-    (stopped,) = [d for d in done.decisions if d.rule == "fixpoint"]
-    assert not stopped.fired
+    (stopped,) = [d for d in done.decisions if not d.fired]
+    assert stopped.rule == "fixpoint"
     assert "most passes" in stopped.reason
+    assert type_of(done.outputs[0]) == type_of(_program().outputs[0])
 
 
 def test_a_rule_that_changes_a_shape_is_named() -> None:
