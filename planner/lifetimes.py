@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from dataclasses import replace
 
 from lineal.planner.plan import Block, Once, Step
 
 Names = frozenset[str]
-
-
-class _Dying:
-    """The names that nobody reads after a step: of its block's own and mortal ones, the unused.
-
-    A view of sets that go on changing: a set of its own for each step would be quadratic.
-    """
-
-    def __init__(self, mine: set[str], mortal: Container[str], used: set[str]) -> None:
-        self._mine = mine
-        self._mortal = mortal
-        self._used = used
-
-    def __contains__(self, name: object) -> bool:
-        return name not in self._used and (name in self._mine or name in self._mortal)
 
 
 def with_lifetimes(body: Block) -> Block:
@@ -38,7 +22,7 @@ def with_lifetimes(body: Block) -> Block:
 
 
 def _block(
-    block: Block, live: Names, mortal: Container[str]
+    block: Block, live: Names, mortal: Names
 ) -> tuple[Block, Names, dict[int, list[str]]]:
     """Return (block, names it uses from outside or inside, hoisted names by level).
 
@@ -48,23 +32,20 @@ def _block(
     used: set[str] = set(live)
     steps: list[Step] = []
     mine = {v.name for s in block.steps for v in s.outputs}
-<<<<<<< HEAD
     mortals = mortal | mine
     for step in reversed(block.steps):
         # Only a step with blocks may end the life of what it does not list as its inputs.
         candidates = mortals if step.blocks else step.inputs
         dying = frozenset(n for n in candidates if n in mortals and n not in used)
-=======
-    dying = _Dying(mine, mortal, used)
-    for step in reversed(block.steps):
->>>>>>> ci
         done, uses, inner = _step(step, dying)
         for level, names in inner.items():
             hoisted.setdefault(level, []).extend(names)
         made = [v.name for v in step.outputs]
         frees = [*done.frees, *(n for n in made if n not in used)]
         frees += [n for n in sorted(uses, key=_order) if n in mine and n not in used]
-        reuses = tuple(n for n in dict.fromkeys(step.inputs) if n in dying and not step.blocks)
+        reuses = tuple(n for n in dict.fromkeys(step.inputs) if n in dying)
+        if step.blocks:
+            reuses = ()
         steps.append(replace(done, frees=tuple(dict.fromkeys(frees)), reuses=reuses))
         used |= uses
     onces: list[Once] = []
@@ -81,7 +62,7 @@ def _block(
     return Block(tuple(reversed(steps)), block.results, tuple(onces)), frozenset(used), hoisted
 
 
-def _step(step: Step, dying: Container[str]) -> tuple[Step, Names, dict[int, list[str]]]:
+def _step(step: Step, dying: Names) -> tuple[Step, Names, dict[int, list[str]]]:
     uses = {name for name in step.inputs if name}
     if not step.blocks:
         return step, frozenset(uses), {}
