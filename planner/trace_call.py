@@ -10,6 +10,7 @@ import ast
 import difflib
 import inspect
 import types
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -55,9 +56,9 @@ class CallTracer(ExpressionTracer):
         self._hidden: dict[str, Any] = {}
         self._log: dict[str, Read] = {}
 
+    @abstractmethod
     def body(self, tree: ast.FunctionDef) -> Any:
         """Run a function body in the current frame and return its value."""
-        raise NotImplementedError
 
     def declare(self, spec: InputSpec, hidden: bool) -> Arr:
         """Make the leaf for one input."""

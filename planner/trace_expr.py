@@ -10,6 +10,7 @@ import builtins
 import contextlib
 import difflib
 import types
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -120,7 +121,7 @@ class Frame:
         )
 
 
-class ExpressionTracer(Knowledge, build.Context):
+class ExpressionTracer(Knowledge, build.Context, ABC):
     """Evaluates syntax to traced values within the current frame."""
 
     def __init__(self) -> None:
@@ -311,9 +312,9 @@ class ExpressionTracer(Knowledge, build.Context):
             )
         return self.import_value(found[0], name, node)
 
+    @abstractmethod
     def import_value(self, value: Any, name: str, node: ast.AST) -> Any:
         """Turn a value from outside the function into a traced value."""
-        raise NotImplementedError
 
     def _ev_Tuple(self, node: ast.Tuple) -> Any:
         return tuple(self._items(node.elts))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -43,17 +44,17 @@ class LoopTracer(ExpressionTracer):
 
     _cause: tuple[str, Any, Any] = ("", None, None)  # the carried value that was looked at last
 
+    @abstractmethod
     def block(self, statements: list[ast.stmt]) -> None:
         """Run statements in order."""
-        raise NotImplementedError
 
+    @abstractmethod
     def arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
         """Evaluate a call's arguments."""
-        raise NotImplementedError
 
+    @abstractmethod
     def fork(self, *args: Any) -> None:
         """Run two paths and merge what they leave."""
-        raise NotImplementedError
 
     def _do_Break(self, s: ast.Break) -> None:
         self.frame.env["@exit"] = True

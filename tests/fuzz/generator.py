@@ -156,7 +156,7 @@ class Builder:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
                 exec("\n".join(body), self.space(), env)
-        except Exception:
+        except Exception:  # whatever NumPy raises: this choice does not fit, another is drawn
             return None
         changed = [v for k, v in env.items() if k not in self.env]
         return env if all(map(in_language, changed)) else None
@@ -215,7 +215,7 @@ class Builder:
         text = self.chooser.pick(templates).format(*parts)
         try:
             value = self.evaluate(text)
-        except Exception:
+        except Exception:  # likewise
             return None
         return (text, value) if in_language(value) else None
 
