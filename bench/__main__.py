@@ -1,4 +1,4 @@
-"""`python -m bench [small] [medium]`: measures and writes bench/RESULTS.md."""
+"""`python -m bench [small] [medium] [tall]`: measures and writes bench/RESULTS.md."""
 
 from __future__ import annotations
 
@@ -22,16 +22,21 @@ from lineal.engine.versions import native_pools, versions
 
 from . import overheads, programs
 
-TARGETS = {"operator": 15.0, "expression": 5.0, "body": 20.0, "import": 0.05, "iteration": 25.0}
+TARGETS = {
+    "operator": 15.0,
+    "expression": 5.0,
+    "body": 20.0,
+    "import": 0.05,
+    "iteration": 25.0,
+}
 
 
 def main() -> None:
     """Measure and write the results, each section as it is done."""
     target = Path(__file__).parent / "RESULTS.md"
-    sizes = sys.argv[1:] or ["small", "medium"]
+    sizes = sys.argv[1:] or ["small", "medium", "tall"]
     lines = _head()
-    sections = [_overheads, *(functools.partial(_programs, size) for size in sizes)]
-    for section in sections:
+    for section in (_overheads, *(functools.partial(_programs, size) for size in sizes)):
         lines += section()
         target.write_text("\n".join(lines) + "\n")
     print(f"written to {target}")
@@ -97,15 +102,23 @@ def _overheads() -> list[str]:
 
 
 def _programs(size: str) -> list[str]:
+    if size == "tall":
+        title = "Tall, A 200,000 x 200: the plain function under NumPy against Lineal in-process"
+        return _table(title, programs.tall_rows())
+    title = f"Examples, {size}: the plain function under NumPy against Lineal in-process"
+    return _table(title, programs.rows(size))
+
+
+def _table(title: str, rows: list[programs.Row]) -> list[str]:
     lines = [
-        f"## Examples, {size}: the plain function under NumPy against Lineal in-process",
+        f"## {title}",
         "",
         "| program | flops as written | planned | NumPy s | Lineal s | ratio NumPy/Lineal | "
         "first call s | spread NumPy, Lineal | difference |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     ratios = []
-    for row in programs.rows(size):
+    for row in rows:
         ratio = row.numpy.median / row.planned.median
         ratios.append(ratio)
         lines.append(

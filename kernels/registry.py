@@ -17,6 +17,7 @@ import numpy as np
 
 from lineal.errors import UnsupportedError
 from lineal.kernels import (
+    arithmetic,
     creation,
     elementwise,
     factor,
@@ -70,7 +71,7 @@ _GROUPS: tuple[tuple[str, Mapping[str, Callable[..., Any]]], ...] = (
     (
         "scalars",
         {
-            **scalars.PYTHON,
+            **arithmetic.PYTHON,
             "to_float": scalars.to_float,
             "to_int": scalars.to_int,
             "to_bool": scalars.to_bool,
@@ -78,7 +79,7 @@ _GROUPS: tuple[tuple[str, Mapping[str, Callable[..., Any]]], ...] = (
             "assert_": scalars.assert_,
             "const": scalars.const,
             "undef": scalars.undef,
-            "range_len": scalars.range_len,
+            "range_len": arithmetic.range_len,
         },
     ),
     ("reductions", reductions.KERNELS),

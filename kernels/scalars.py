@@ -2,34 +2,9 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
-PYTHON: dict[str, Callable[..., Any]] = {
-    "py.add": operator.add,
-    "py.sub": operator.sub,
-    "py.mul": operator.mul,
-    "py.truediv": operator.truediv,
-    "py.floordiv": operator.floordiv,
-    "py.mod": operator.mod,
-    "py.pow": operator.pow,
-    "py.neg": operator.neg,
-    "py.pos": operator.pos,
-    "py.abs": operator.abs,
-    "py.lt": operator.lt,
-    "py.le": operator.le,
-    "py.gt": operator.gt,
-    "py.ge": operator.ge,
-    "py.eq": operator.eq,
-    "py.ne": operator.ne,
-    "py.not": operator.not_,
-    "py.min": min,
-    "py.max": max,
-}
-"""Python scalars in, Python scalars out: exact integers, no promotion, no wrap-around."""
 
 
 def _scalar(x: Any) -> Any:
@@ -81,8 +56,3 @@ def undef(type: Any = None) -> Any:
     if not shape:
         return zero.item() if getattr(type, "weak", False) else zero
     return np.broadcast_to(zero, shape)
-
-
-def range_len(start: Any, stop: Any, step: Any) -> int:
-    """Return `len(range(start, stop, step))`: never negative, ValueError for a step of 0."""
-    return len(range(start, stop, step))

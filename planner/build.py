@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from lineal.errors import DTypeError, ProgramError, ShapeError, StaticValueError, UnsupportedError
+from lineal.kernels.arithmetic import PYTHON
 from lineal.planner.expr import Expr, make
 from lineal.planner.infer import check_dtype, show_shape, type_of, typed
 from lineal.planner.types import Dim, Shape, Sym, Type
@@ -105,21 +106,6 @@ def array(value: Operand) -> Expr:
 
 # -------------------------------------------------------------------------------- operators
 
-_PYTHON: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "truediv": operator.truediv,
-    "floordiv": operator.floordiv,
-    "mod": operator.mod,
-    "pow": operator.pow,
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
-    "eq": operator.eq,
-    "ne": operator.ne,
-}
 _UFUNC = {
     "add": "add",
     "sub": "subtract",
@@ -159,7 +145,7 @@ def binary(ctx: Context, name: str, a: Operand, b: Operand) -> Operand:
             lift(value)  # raises with the reason
     if not isinstance(a, Expr) and not isinstance(b, Expr):
         bitwise = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
-        return _python(bitwise.get(name) or _PYTHON[name], a, b)
+        return _python(bitwise.get(name) or PYTHON[f"py.{name}"], a, b)
     if is_weak(a) and is_weak(b):
         if name in ("and", "or", "xor") and all(typed(lift(v)).dtype.kind == "b" for v in (a, b)):
             one, two = lift(a), lift(b)
@@ -168,7 +154,7 @@ def binary(ctx: Context, name: str, a: Operand, b: Operand) -> Operand:
             known = make("const", value=name == "or")
             sides = ([two], [known]) if name == "and" else ([known], [two])
             return choose(one, *sides)[0]
-        if name not in _PYTHON:
+        if f"py.{name}" not in PYTHON:
             raise UnsupportedError(
                 f"bitwise {name} of two Python scalars",
                 hint="use `and`, `or`, `not`, or NumPy arrays",
@@ -221,9 +207,7 @@ def _warn_outer(ctx: Context, name: str, a: Operand, b: Operand, node: Expr) -> 
 def unary(ctx: Context, name: str, x: Operand) -> Operand:
     """Return -x, +x, ~x or abs(x) as Python's operator gives it."""
     if not isinstance(x, Expr):
-        known: dict[str, Callable[..., Any]]
-        known = {"neg": operator.neg, "pos": operator.pos, "invert": operator.invert, "abs": abs}
-        return _python(known[name], x)
+        return _python(operator.invert if name == "invert" else PYTHON[f"py.{name}"], x)
     if is_weak(x):
         if name == "invert":
             raise UnsupportedError("~ of a Python scalar", hint="use `not`")

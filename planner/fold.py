@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
+from lineal.kernels.arithmetic import PYTHON, range_len
 from lineal.planner.expr import Expr, walk
 
 _OPS: dict[str, Callable[..., Any]] = {
-    "py.add": operator.add,
-    "py.sub": operator.sub,
-    "py.mul": operator.mul,
-    "py.truediv": operator.truediv,
-    "py.floordiv": operator.floordiv,
-    "py.mod": operator.mod,
-    "py.pow": operator.pow,
-    "py.neg": operator.neg,
-    "py.pos": operator.pos,
-    "py.abs": abs,
-    "py.lt": operator.lt,
-    "py.le": operator.le,
-    "py.gt": operator.gt,
-    "py.ge": operator.ge,
-    "py.eq": operator.eq,
-    "py.ne": operator.ne,
-    "py.not": operator.not_,
-    "py.min": min,
-    "py.max": max,
+    **PYTHON,
     "to_bool": bool,
     "to_int": int,
     "to_float": float,
-    "range_len": lambda a, b, c: len(range(a, b, c)),
+    "range_len": range_len,
 }
 
 
