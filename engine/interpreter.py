@@ -7,7 +7,7 @@ steps on blocks go to the runtime that the session gives.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -50,6 +50,17 @@ class Trace:
     iterations: dict[str, int] = field(default_factory=dict)
     graphs: tuple[int, ...] = ()
     findings: dict[tuple[str, str, int], None] = field(default_factory=dict)
+
+    def record(self, kind: str, step: Step | None) -> None:
+        """Record a floating-point finding of `step`, to be told once per source line."""
+        op = step.op if step is not None else ""
+        span = step.spans[0] if step is not None and step.spans else Span("<program>", 0)
+        self.findings.setdefault((f"{kind} encountered in {op}", span.file, span.line))
+
+    def record_all(self, found: Iterable[tuple[str, Step | None]]) -> None:
+        """Record what a runtime has found."""
+        for kind, step in found:
+            self.record(kind, step)
 
 
 class Executable:
@@ -111,9 +122,8 @@ class Executable:
             if fetch and runtime is not None and hasattr(value, "splits"):
                 value = runtime.fetch(value)
             results.append(value)
-        if runtime is not None:
-            for kind, step in runtime.findings():
-                run.note(kind, step)
+        if runtime is not None and fetch:
+            run.trace.record_all(runtime.findings())
         return results, run.trace
 
     # -- compilation ---------------------------------------------------------------------
@@ -347,13 +357,7 @@ class _Run:
 
     def found(self, kind: str, flag: int) -> None:
         """Take a floating-point finding of the running step (np.errstate's call mode)."""
-        self.note(kind, self.step)
-
-    def note(self, kind: str, step: Step | None) -> None:
-        """Record a floating-point finding of `step`, to be told once per source line."""
-        op = step.op if step is not None else ""
-        span = step.spans[0] if step is not None and step.spans else Span("<program>", 0)
-        self.trace.findings.setdefault((f"{kind} encountered in {op}", span.file, span.line))
+        self.trace.record(kind, self.step)
 
     def execute(self, block: CompiledBlock) -> None:
         slots = self.slots

@@ -9,12 +9,12 @@ from lineal.planner.cluster import ClusterSpec
 
 
 def local_spec(memory_limit: int | None = None) -> ClusterSpec:
-    """Return the description of this process: its cores, and the memory that is free."""
+    """Return the description of this process: its cores and its memory."""
     import psutil
 
-    free = int(psutil.virtual_memory().total)
+    total = int(psutil.virtual_memory().total)
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    memory = min(memory_limit or free, free)
+    memory = min(memory_limit or total, total)
     return ClusterSpec(workers=0, threads=threads or 1, memory_bytes=memory)
 
 

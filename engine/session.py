@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -154,7 +155,7 @@ class Session:
         _ = plan.fits  # raises before anything runs
         start = time.perf_counter()
         values, trace = self._run(plan, [b.value for b in bound], result)
-        if plan.needs_finite and result == "numpy" and not all(map(_finite_result, values)):
+        if plan.needs_finite and not all(map(_finite, values)):
             # Re-associated sums and products may overflow where NumPy's own order does not.
             plan = plan.strict
             values, trace = self._run(plan, [b.value for b in bound], result)
@@ -186,8 +187,10 @@ class Session:
             from lineal.engine.dask_results import as_dask
 
             found, trace = executable.run(values, runtime, self._progress, fetch=False)
+            held = [as_dask(value, runtime) for value in found]
+            trace.record_all(runtime.findings())
             trace.graphs = tuple(runtime.flushes)
-            return [as_dask(value, runtime) for value in found], trace
+            return held, trace
         finally:
             runtime.close()
 
@@ -199,14 +202,7 @@ class Session:
                 continue
             if "finite" in item.facts.properties:
                 continue
-            if hasattr(value, "dask"):
-                from dask.base import compute
-                from dask.delayed import delayed
-
-                checks = [delayed(all_finite)(b) for b in value.to_delayed().ravel()]
-                if not all(compute(*checks)):
-                    return False
-            elif not all_finite(value):
+            if not _finite(value):
                 return False
         return True
 
@@ -232,8 +228,18 @@ class Session:
         self.close()
 
 
-def _finite_result(value: Any) -> bool:
-    return not hasattr(value, "dtype") or value.dtype.kind != "f" or all_finite(value)
+def _finite(value: Any) -> bool:
+    """Tell whether an input or result holds neither NaN nor Inf; Dask arrays block by block."""
+    if not hasattr(value, "dtype"):
+        return not isinstance(value, float) or math.isfinite(value)
+    if value.dtype.kind != "f":
+        return True
+    if not hasattr(value, "dask"):
+        return all_finite(value)
+    from dask.base import compute
+    from dask.delayed import delayed
+
+    return all(compute(*(delayed(all_finite)(b) for b in value.to_delayed().ravel())))
 
 
 _default: Session | None = None

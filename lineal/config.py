@@ -104,7 +104,7 @@ def _rewrites(value: object) -> tuple[str, ...] | None:
         return tuple(sorted(set(value)))
     raise OptionError(
         f"rewrites={value!r} is not a value of this option",
-        hint="a tuple with the names of the rules to switch off, such as ('hoist',), or None",
+        hint="a tuple with the names of the rules to switch off, such as ('chain_order',), or None",
     )
 
 

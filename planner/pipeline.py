@@ -64,11 +64,15 @@ class Request:
 
 @dataclass(frozen=True)
 class Compiled:
-    """What a stage leaves: the logical program, and the plan from `physical` on."""
+    """What a stage leaves: the logical program, and the plan from `physical` on.
+
+    `written` is the plan of the program as it is written, where a rule changed it.
+    """
 
     traced: Traced
     logical: Logical
     plan: PhysicalPlan | None = None
+    written: PhysicalPlan | None = None
 
 
 def _logical(request: Request, before: Compiled | None) -> Compiled:
@@ -103,12 +107,16 @@ def _physical(request: Request, before: Compiled) -> Compiled:
         plan = replace(
             plan, flops_as_written=written.flops, est_seconds_as_written=written.est_seconds
         )
+        return replace(before, plan=plan, written=written)
     return replace(before, plan=plan)
 
 
 def _lowered(request: Request, before: Compiled) -> Compiled:
     assert before.plan is not None
-    return replace(before, plan=place(before.plan, request.cluster))
+    plan = place(before.plan, request.cluster)
+    # Both estimates are of placed plans: transfers and round trips count in each.
+    written = plan if before.written is None else place(before.written, request.cluster)
+    return replace(before, plan=replace(plan, est_seconds_as_written=written.est_seconds))
 
 
 RULE_NAMES: tuple[str, ...] = (

@@ -68,6 +68,7 @@ class _Walk:
         self.live = dict(self.values)
         self.held = 0.0  # bytes of live values in the driver, inputs excepted
         self.moved = 0.0
+        self.waiting = 0.0
         self.driver = (0.0, "")
         self.worker = (0.0, "")
         if cluster.workers:
@@ -146,6 +147,10 @@ class _Walk:
                 self.driver = (self.held + 2 * whole, step.text or step.op)
         moved = self._moves(step, reads, grid) if cluster.workers else 0.0
         self.moved += moved * step.runs
+        wait = grid * cluster.task_overhead_s / cluster.slots
+        if cluster.workers and any(v.place == "driver" for v in step.outputs):
+            wait += cluster.round_trip_s
+        self.waiting += wait * step.runs
         return replace(step, peak_bytes=need)
 
     def _moves(self, step: Step, reads: list[Value], grid: int) -> float:
@@ -210,7 +215,7 @@ def with_costs(plan: PhysicalPlan, cluster: ClusterSpec) -> PhysicalPlan:
         peak_bytes=max(
             plan.peak_bytes if not cluster.workers else 0.0, walk.driver[0], walk.worker[0]
         ),
-        est_seconds=plan.est_seconds + walk.moved / cluster.bandwidth_bytes_per_s,
+        est_seconds=plan.est_seconds + walk.waiting + walk.moved / cluster.bandwidth_bytes_per_s,
     )
 
 

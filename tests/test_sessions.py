@@ -219,3 +219,32 @@ def test_sparse_blocks_of_a_dask_array_are_checked_for_nan() -> None:
     P = np.eye(6, 4)
     blocks = da.from_array(P, chunks=(2, 4)).map_blocks(sp.csr_array)
     assert np.allclose(gram_vector(blocks), gram_vector.python(P))
+
+
+def test_estimates_compare_placed_plans() -> None:
+    @la.program
+    def descent(A, b, iters=10, alpha=1e-9):
+        x = np.zeros((A.shape[1], 1))
+        for _ in range(iters):
+            x = x - alpha * (A.T @ (A @ x - b))
+        return x
+
+    A, b = la.spec((60_000, 100)), la.spec((60_000, 1))
+    near = la.ClusterSpec(workers=2, threads=1, driver_bytes=100_000, round_trip_s=0.0)
+    far = la.ClusterSpec(workers=2, threads=1, driver_bytes=100_000, round_trip_s=0.5)
+    plan = descent.plan(A, b, cluster=near)
+    # No rule changes this program: as written and as planned are one plan.
+    assert plan.physical.est_seconds == plan.physical.est_seconds_as_written
+    # One result comes back to the driver in each of ten iterations.
+    assert descent.plan(A, b, cluster=far).est_seconds == pytest.approx(plan.est_seconds + 5.0)
+
+
+def test_dask_results_that_overflow_run_strictly() -> None:
+    @la.program
+    def chain(A, B, C):
+        return A @ B @ C
+
+    A, B, C = np.full((40, 2), 1e-200), np.full((2, 40), 1e200), np.full((40, 2), 1e200)
+    with la.Session(cluster=la.ClusterSpec(threads=2, driver_bytes=200, block_bytes=400)) as session:
+        found = chain.run(A, B, C, session=session, result="dask")
+    assert np.allclose(np.asarray(found), chain.python(A, B, C))

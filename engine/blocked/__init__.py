@@ -5,6 +5,6 @@ Knows steps of a physical plan, block grids and kernels; never expressions, neve
 """
 
 from lineal.engine.blocked.grid import BlockedArray
-from lineal.engine.blocked.runtime import BlockedRuntime, InputCache
+from lineal.engine.blocked.runtime import BlockedRuntime
 
-__all__ = ["BlockedArray", "BlockedRuntime", "InputCache"]
+__all__ = ["BlockedArray", "BlockedRuntime"]

@@ -46,37 +46,6 @@ WANTED_BYTES = 64 * 2**20
 """Values placed in the driver come along with every flush up to this size."""
 
 
-class InputCache:
-    """Blocks of inputs that outlive a run: of objects that nobody else can change.
-
-    Only inputs marked as owned are kept (private copies made by `la.asarray`, read-only files);
-    a caller's own arrays may change between two runs, so they are sent again.
-    """
-
-    def __init__(self) -> None:
-        self._found: dict[tuple[int, object], tuple[weakref.ref[Any], BlockedArray]] = {}
-
-    def get(self, value: Any, splits: object) -> BlockedArray | None:
-        """Return the blocks of this very object in these splits, if they are kept."""
-        entry = self._found.get((id(value), splits))
-        if entry is None:
-            return None
-        if entry[0]() is not value:
-            del self._found[(id(value), splits)]
-            return None
-        return entry[1]
-
-    def put(self, value: Any, splits: object, array: BlockedArray) -> None:
-        """Keep the blocks of `value` as long as `value` itself lives."""
-        key = (id(value), splits)
-        found = self._found
-        self._found[key] = (weakref.ref(value, lambda _: found.pop(key, None)), array)
-
-    def clear(self) -> None:
-        """Forget everything kept."""
-        self._found.clear()
-
-
 class BlockedRuntime:
     """Runs the steps of one plan whose operands or results are blocked.
 
@@ -90,12 +59,10 @@ class BlockedRuntime:
         executor: Executor,
         cluster: ClusterSpec,
         program: str = "program",
-        cache: InputCache | None = None,
     ) -> None:
         self.executor = executor
         self.cluster = cluster
         self.program = program
-        self._cache = cache
         self._grave = executor.grave
         self._pending = Pending(self._grave, secrets.token_hex(4))
         executor.pendings.add(self._pending)
@@ -171,25 +138,18 @@ class BlockedRuntime:
 
     # Inputs
 
-    def adopt(self, value: Any, spec: Value, owned: bool = False) -> BlockedArray:
+    def adopt(self, value: Any, spec: Value) -> BlockedArray:
         """Cut an input into the blocks that `spec.splits` says, to be sent once.
 
         NumPy arrays, sparse arrays, mapped files (read by the workers themselves where they see
-        the file) and Dask arrays (their own tasks, kept while the input lives).  `owned` says
-        that nobody can change the value between runs: its blocks may serve later runs as well.
+        the file) and Dask arrays (their own tasks, kept while the input lives).
         """
         if isinstance(value, BlockedArray):
             return value
-        if owned and self._cache is not None:
-            found = self._cache.get(value, spec.splits)
-            if found is not None:
-                return found
         label = f"{self.program}-{spec.name}-input"
         note = f"while reading the input {spec.label or spec.name}"
         array = inputs.adopt(self._pending, self.executor, value, spec, label, note)
         array.dtype = spec.type.dtype
-        if owned and self._cache is not None:
-            self._cache.put(value, spec.splits, array)
         return array
 
     # Values
@@ -205,12 +165,7 @@ class BlockedRuntime:
             if not value.blocks:
                 raise RunError("a value was used after it was released")
             value.wanted = True
-            try:
-                self._collect([value])
-            except BaseException:
-                if self._cache is not None:
-                    self._cache.clear()  # inputs of a failed graph may be missing blocks
-                raise
+            self._collect([value])
         return value.held
 
     def _collect(self, needed: list[BlockedArray]) -> None:
@@ -417,4 +372,4 @@ def note_of(step: Step) -> str:
     return f"in {text}\n{span.render()}"
 
 
-__all__ = ["BlockedRuntime", "InputCache", "even", "note_of", "places", "region"]
+__all__ = ["BlockedRuntime", "even", "note_of", "places", "region"]

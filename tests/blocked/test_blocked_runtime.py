@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lineal.engine.blocked import BlockedRuntime, InputCache
+from lineal.engine.blocked import BlockedRuntime
 from lineal.engine.blocked.graph import Job, Pending, execute
 from lineal.engine.threads import ThreadExecutor, native
 from lineal.errors import RunError, Span
@@ -166,19 +166,6 @@ def test_use_after_release_is_an_error() -> None:
     rt.release(a)
     with pytest.raises(RunError, match="released"):
         rt.fetch(a)
-
-
-def test_only_owned_inputs_are_kept_between_runs() -> None:
-    cache, executor = InputCache(), ThreadExecutor(1)
-    x = np.ones((4, 2))
-    spec = value_of("%0", x, ((2, 2), (2,)))
-    first = BlockedRuntime(executor, ClusterSpec(), "p", cache).adopt(x, spec, owned=True)
-    again = BlockedRuntime(executor, ClusterSpec(), "p", cache).adopt(x, spec, owned=True)
-    assert again is first
-    other = BlockedRuntime(executor, ClusterSpec(), "p", cache).adopt(x, spec)
-    assert other is not first
-    del x
-    assert not cache._found
 
 
 def test_interrupt_leaves_within_a_second() -> None:
