@@ -245,6 +245,7 @@ def test_dask_results_that_overflow_run_strictly() -> None:
         return A @ B @ C
 
     A, B, C = np.full((40, 2), 1e-200), np.full((2, 40), 1e200), np.full((40, 2), 1e200)
-    with la.Session(cluster=la.ClusterSpec(threads=2, driver_bytes=200, block_bytes=400)) as session:
+    spec = la.ClusterSpec(threads=2, driver_bytes=200, block_bytes=400)
+    with la.Session(cluster=spec) as session:
         found = chain.run(A, B, C, session=session, result="dask")
     assert np.allclose(np.asarray(found), chain.python(A, B, C))
